@@ -1,0 +1,131 @@
+package message
+
+import "github.com/tamarack-mq/tamarack/core/record"
+
+// Metadata asks a broker for its image of the cluster. Topics nil means all.
+// A topic may be asked for by name or by id.
+type Metadata struct {
+	Topics []string
+	IDs    []record.TopicID
+}
+
+// MetadataReply is one broker's image. A client must never go back to a lower
+// Version.
+type MetadataReply struct {
+	ClusterID  string
+	Version    Version
+	Controller NodeID
+	Brokers    []BrokerInfo
+	Topics     []TopicInfo
+}
+
+// BrokerInfo is one registered broker.
+type BrokerInfo struct {
+	ID      NodeID
+	Address string
+	Rack    string
+	Epoch   BrokerEpoch
+	Fenced  bool
+}
+
+// TopicInfo is one topic; Code is UnknownTopicOrPartition or UnknownTopicID
+// when the one asked for is not there.
+type TopicInfo struct {
+	Code       Code
+	Name       string
+	ID         record.TopicID
+	Internal   bool
+	Config     TopicConfig
+	Partitions []PartitionInfo
+}
+
+// PartitionInfo is one partition. Leader is NoNode while it is offline.
+type PartitionInfo struct {
+	Index          int32
+	Leader         NodeID
+	LeaderEpoch    record.LeaderEpoch
+	PartitionEpoch PartitionEpoch
+	Replicas       []NodeID
+	ISR            []NodeID
+	ELR            []NodeID
+}
+
+// TopicConfig are the settings of a topic. Zero values mean the default.
+type TopicConfig struct {
+	MinInsync      int32    // min.insync.replicas; default 2, at most the replication factor
+	SegmentBytes   int32    // segment.bytes; default 128 MiB
+	RetentionBytes int64    // retention.bytes per partition; 0 or -1: no limit
+	RetentionTime  Duration // retention.ms; 0: seven days, -1: no limit
+	MaxBatchBytes  int32    // max.message.bytes; default 1 MiB
+	Internal       bool     // made by the cluster for itself
+}
+
+// CreateTopic makes a topic. With Replicas nil the controller places it.
+type CreateTopic struct {
+	Name              string
+	Partitions        int32
+	ReplicationFactor int16
+	Config            TopicConfig
+	Replicas          [][]NodeID // by partition; for those who want to place by hand
+}
+
+// CreateTopicReply is sent after the topic is committed.
+type CreateTopicReply struct {
+	Code   Code
+	Detail string
+	ID     record.TopicID
+}
+
+// DeleteTopic removes a topic and its records.
+type DeleteTopic struct{ Name string }
+
+// DeleteTopicReply is sent after the removal is committed.
+type DeleteTopicReply struct {
+	Code   Code
+	Detail string
+}
+
+// AddPartitions raises the number of partitions to Count.
+type AddPartitions struct {
+	Name  string
+	Count int32
+}
+
+// AddPartitionsReply is sent after the change is committed.
+type AddPartitionsReply struct {
+	Code   Code
+	Detail string
+}
+
+// ElectLeaders moves leadership: to the preferred replica (the first of the
+// assignment), or, with Unclean and no eligible replica left, to any live one,
+// which may lose records and says so in the reply.
+type ElectLeaders struct {
+	Partitions []record.PartitionID // empty: all
+	Unclean    bool
+}
+
+// ElectLeadersReply has one entry for each partition that was looked at.
+type ElectLeadersReply struct {
+	Code       Code
+	Partitions []ElectedLeader
+}
+
+// ElectedLeader is one outcome. Detail tells what an unclean election gave up.
+type ElectedLeader struct {
+	ID          record.PartitionID
+	Code        Code
+	Leader      NodeID
+	LeaderEpoch record.LeaderEpoch
+	Detail      string
+}
+
+// InitProducerID gives an idempotent producer its identity.
+type InitProducerID struct{}
+
+// InitProducerIDReply answers InitProducerID.
+type InitProducerIDReply struct {
+	Code  Code
+	ID    record.ProducerID
+	Epoch record.ProducerEpoch
+}
