@@ -1,0 +1,43 @@
+package history
+
+// Recorder collects operations in the order of their calls. It is not safe for
+// concurrent use: recorders of real clusters guard it with a lock of their own.
+type Recorder struct{ ops []Operation }
+
+// Begin notes a call and returns the id by which End finds it. Until End is
+// called the outcome is Unknown and the operation stays open.
+func (r *Recorder) Begin(op Operation) int64 {
+	op.ID = int64(len(r.ops))
+	op.Outcome = Unknown
+	op.Return = Open
+	r.ops = append(r.ops, op)
+	return op.ID
+}
+
+// End notes the answer to a call. fill, when not nil, writes what came back.
+// The time of an Unknown outcome is not kept: the operation stays open.
+func (r *Recorder) End(id, at int64, outcome Outcome, fill func(*Operation)) {
+	op := &r.ops[id]
+	op.Outcome = outcome
+	if outcome != Unknown {
+		op.Return = at
+	}
+	if fill != nil {
+		fill(op)
+	}
+}
+
+// Moment notes something that is over at once: Assigned, Revoked, Restarted.
+func (r *Recorder) Moment(op Operation) {
+	op.ID = int64(len(r.ops))
+	op.Outcome = OK
+	op.Return = op.Invoke
+	r.ops = append(r.ops, op)
+}
+
+// Operations returns all that was recorded, in the order of the calls. The
+// slice belongs to the recorder.
+func (r *Recorder) Operations() []Operation { return r.ops }
+
+// Len is the number of operations.
+func (r *Recorder) Len() int { return len(r.ops) }
