@@ -1,0 +1,110 @@
+package sim
+
+// Plan is everything that a run does not find out by itself: the shape of the
+// cluster, its settings, the workload and the faults with their times. A plan
+// is data: it can be saved, edited, shrunk and played again. A scenario is a
+// plan that a person wrote.
+type Plan struct {
+	Name  string `json:"name,omitempty"`
+	Prose string `json:"prose,omitempty"` // one line: what is shown here
+	// Seed feeds all draws that are made while the plan plays: latencies,
+	// what a crash leaves on a disk, retry jitter.
+	Seed uint64 `json:"seed"`
+	// Beyond lifts the fault budget: damage may destroy committed records.
+	Beyond bool `json:"beyond,omitempty"`
+
+	Cluster ClusterPlan  `json:"cluster"`
+	Timing  TimingPlan   `json:"timing"`
+	Phases  PhasePlan    `json:"phases"`
+	Network NetworkPlan  `json:"network"`
+	Disk    DiskPlan     `json:"disk"`
+	Topics  []TopicPlan  `json:"topics"`
+	Clients []ClientPlan `json:"clients"`
+	Faults  []Fault      `json:"faults,omitempty"`
+	Expect  Expect       `json:"expect,omitzero"`
+}
+
+// ClusterPlan is the shape of the cluster. Nodes have the ids 1 to Nodes, and
+// the first Voters of them form the controller quorum.
+type ClusterPlan struct {
+	Nodes  int `json:"nodes"`
+	Voters int `json:"voters"`
+	Racks  int `json:"racks,omitempty"` // 0: no racks
+	// Shards is the number of partitions of the internal offsets topic.
+	Shards int `json:"shards,omitempty"`
+	// Codec passes every message through the wire codec, both ways.
+	Codec bool `json:"codec,omitempty"`
+}
+
+// TimingPlan are the timeouts of the cluster. Zero means the core's default.
+type TimingPlan struct {
+	Election         Span `json:"election,omitempty"`
+	BrokerSession    Span `json:"brokerSession,omitempty"`
+	BrokerHeartbeat  Span `json:"brokerHeartbeat,omitempty"`
+	ReplicaLag       Span `json:"replicaLag,omitempty"`
+	FetchWait        Span `json:"fetchWait,omitempty"`
+	GroupSession     Span `json:"groupSession,omitempty"`
+	GroupHeartbeat   Span `json:"groupHeartbeat,omitempty"`
+	Retention        Span `json:"retention,omitempty"` // how often retention looks
+	ProducerExpiry   Span `json:"producerExpiry,omitempty"`
+	ClientRequest    Span `json:"clientRequest,omitempty"`
+	ClientDelivery   Span `json:"clientDelivery,omitempty"`
+	ClientMetadataOf Span `json:"clientMetadata,omitempty"`
+}
+
+// PhasePlan divides a run: warm up without faults; faults; a heal after which
+// no new fault comes and the workload ends; then rest, within which the cluster
+// must have come to a stand (INV-34).
+type PhasePlan struct {
+	Warm   Span `json:"warm"`
+	Faults Span `json:"faults"`
+	Drain  Span `json:"drain"` // after the heal producers go on this long
+	Rest   Span `json:"rest"`  // the bound of the liveness check
+}
+
+// NetworkPlan is the weather: what every link does all the time.
+type NetworkPlan struct {
+	Latency   Span `json:"latency"`             // median one-way delay between nodes
+	Spread    Span `json:"spread,omitempty"`    // even jitter on top
+	Tail      int  `json:"tail,omitempty"`      // per mille of messages with a heavy tail
+	TailScale Span `json:"tailScale,omitempty"` // scale of that tail
+	Reset     int  `json:"reset,omitempty"`     // per million of sends that break their connection
+	Stale     int  `json:"stale,omitempty"`     // percent of the bytes cut off by a reset that arrive late
+	Lose      int  `json:"lose,omitempty"`      // per million of messages lost alone
+	Duplicate int  `json:"duplicate,omitempty"` // per million of messages that arrive twice
+	Reorder   int  `json:"reorder,omitempty"`   // per million of messages that overtake others
+	Queue     int  `json:"queue,omitempty"`     // messages in flight on one link before it overflows; 0: 10000
+}
+
+// DiskPlan is how the disks of the cluster behave all the time.
+type DiskPlan struct {
+	Append     Span `json:"append"`               // one write to the page cache
+	Flush      Span `json:"flush"`                // median of one flush
+	FlushTail  int  `json:"flushTail,omitempty"`  // per mille of flushes that take long
+	TailScale  Span `json:"tailScale,omitempty"`  // how long those take
+	Read       Span `json:"read"`                 // one read
+	Segment    int  `json:"segment,omitempty"`    // bytes of a segment; 0: the core's default
+	TornShare  int  `json:"tornShare,omitempty"`  // percent of crashes that come inside a file operation
+	LossyShare int  `json:"lossyShare,omitempty"` // percent of crashes that lose unflushed pages
+}
+
+// TopicPlan is a topic that is made before the clients start.
+type TopicPlan struct {
+	Name           string `json:"name"`
+	Partitions     int    `json:"partitions"`
+	Replication    int    `json:"replication"`
+	MinInsync      int    `json:"minInsync,omitempty"`
+	SegmentBytes   int    `json:"segmentBytes,omitempty"`
+	RetentionBytes int64  `json:"retentionBytes,omitempty"`
+	RetentionTime  Span   `json:"retentionTime,omitempty"`
+}
+
+// Expect is what a scenario promises: which invariants it is about and which
+// marks must have been seen. A scenario that promises nothing is refused.
+type Expect struct {
+	Holds []string `json:"holds,omitempty"` // invariants by name: "INV-1"
+	Seen  []string `json:"seen,omitempty"`  // marks, each at least once
+	// Loss says that records acknowledged with acks 0 or 1 must have been lost:
+	// the scenario shows that the weaker promise is weaker.
+	Loss bool `json:"loss,omitempty"`
+}

@@ -1,0 +1,41 @@
+package sim
+
+// Role is what a client does for a living.
+type Role string
+
+// The roles.
+const (
+	Producer  Role = "producer"  // publishes
+	MemberOf  Role = "member"    // polls and commits as a member of a group
+	Reader    Role = "reader"    // reads partitions from offsets of its choice
+	Admin     Role = "admin"     // creates, deletes and grows topics
+	Chaos     Role = "chaos"     // sends any legal request with any arguments
+	Malformed Role = "malformed" // sends requests that must be refused
+)
+
+// ClientPlan is one client process. Which fields mean something depends on the
+// role; zero values mean what a reader would expect.
+type ClientPlan struct {
+	ID    int  `json:"id"`
+	Role  Role `json:"role"`
+	Start Span `json:"start,omitempty"`
+	Stop  Span `json:"stop,omitempty"` // closes in good order; 0: never
+	// Every is the mean time between two operations.
+	Every  Span     `json:"every"`
+	Topics []string `json:"topics,omitempty"`
+
+	// Producer.
+	Acks       int  `json:"acks,omitempty"` // -1 all, 0 none, 1 leader
+	Idempotent bool `json:"idempotent,omitempty"`
+	Keys       int  `json:"keys,omitempty"` // distinct keys; 0: no keys
+	Size       int  `json:"size,omitempty"` // bytes of a value
+	Burst      int  `json:"burst,omitempty"`
+	Count      int  `json:"count,omitempty"` // operations in all; 0: no limit
+
+	// Member.
+	Group    string `json:"group,omitempty"`
+	Instance string `json:"instance,omitempty"`
+	Style    string `json:"style,omitempty"` // "at-least-once", "at-most-once", "manual"
+	Reset    string `json:"reset,omitempty"` // "earliest", "latest"
+	Slow     Span   `json:"slow,omitempty"`  // time to process one poll
+}

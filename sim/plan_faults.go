@@ -1,0 +1,65 @@
+package sim
+
+// FaultKind names one kind of trouble.
+type FaultKind string
+
+// The kinds of trouble.
+const (
+	// Processes.
+	Crash     FaultKind = "crash"      // the process dies and comes back after For
+	PowerLoss FaultKind = "power-loss" // and what was not flushed may be gone
+	CrashLoop FaultKind = "crash-loop" // dies again and again, also while it recovers
+	Pause     FaultKind = "pause"      // runs nothing for a while
+	Restart   FaultKind = "restart"    // shuts down in good order and comes back
+	// Network.
+	Isolate   FaultKind = "isolate"   // one node alone
+	Halves    FaultKind = "halves"    // Groups cannot reach one another
+	OneWay    FaultKind = "one-way"   // nothing from Node reaches Peer
+	Bridge    FaultKind = "bridge"    // two halves that share one node
+	Ring      FaultKind = "ring"      // each node reaches its two neighbours only
+	Clog      FaultKind = "clog"      // what is sent waits until the end
+	Swizzle   FaultKind = "swizzle"   // stop a subset one by one, release in another order
+	SlowLink  FaultKind = "slow-link" // Strength times slower
+	Lossy     FaultKind = "lossy"     // Strength percent of messages are lost
+	Resets    FaultKind = "resets"    // Strength percent of sends break their connection
+	Duplicate FaultKind = "duplicate" // Strength percent of messages arrive twice
+	Reorder   FaultKind = "reorder"   // Strength percent of messages overtake others
+	// Disks.
+	SlowDisk  FaultKind = "slow-disk"  // Strength times slower
+	StallDisk FaultKind = "stall-disk" // nothing completes until the end
+	FullDisk  FaultKind = "full-disk"  // no room until the end
+	FailFlush FaultKind = "fail-flush" // the next flush fails
+	FlipBits  FaultKind = "flip-bits"  // flushed data is damaged
+	LoseFile  FaultKind = "lose-file"  // a flushed file is gone
+	Misdirect FaultKind = "misdirect"  // a write lands elsewhere
+	SwapDisk  FaultKind = "swap-disk"  // the process dies and comes back with an empty disk
+	// Clocks.
+	ClockRate FaultKind = "clock-rate" // runs Strength per mille fast (or slow)
+	ClockJump FaultKind = "clock-jump" // the wall clock jumps by Strength milliseconds
+	// Clients.
+	ClientCrash FaultKind = "client-crash" // dies and comes back knowing nothing
+	ClientPause FaultKind = "client-pause" // runs nothing; longer than a session: a zombie
+	// Operators.
+	Elect         FaultKind = "elect"          // preferred leaders are elected
+	UncleanElect  FaultKind = "unclean-elect"  // an operator gives data up
+	DeleteTopic   FaultKind = "delete-topic"   //
+	CreateTopic   FaultKind = "create-topic"   // also one deleted before: another topic
+	AddPartitions FaultKind = "add-partitions" // Strength more
+	DeleteRecords FaultKind = "delete-records" // up to the high watermark
+)
+
+// Fault is one piece of trouble. Where it strikes is a node by number, or a
+// role that is looked up when the time comes: "leader orders/0",
+// "controller", "coordinator billing".
+type Fault struct {
+	At       Span      `json:"at"`
+	For      Span      `json:"for,omitempty"`
+	Kind     FaultKind `json:"kind"`
+	Node     int       `json:"node,omitempty"`
+	Peer     int       `json:"peer,omitempty"`
+	Target   string    `json:"target,omitempty"` // a role in place of Node
+	Groups   [][]int   `json:"groups,omitempty"`
+	Client   int       `json:"client,omitempty"`
+	Topic    string    `json:"topic,omitempty"`
+	Strength int       `json:"strength,omitempty"`
+}

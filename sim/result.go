@@ -1,0 +1,76 @@
+package sim
+
+import "github.com/tamarack-mq/tamarack/history"
+
+// Class is how a run ended.
+type Class string
+
+// The classes, from good to bad.
+const (
+	Passed         Class = "passed"
+	Void           Class = "void"           // too little got done to judge by
+	Liveness       Class = "liveness"       // INV-33 or INV-34: it does not come to rest
+	Safety         Class = "safety"         // any other invariant
+	Nondeterminism Class = "nondeterminism" // the same plan gave another hash
+	Broken         Class = "broken"         // the harness itself is at fault
+)
+
+// Options say how to play a plan. They never change what happens in it.
+type Options struct {
+	// Until stops the run after so many events; 0: no limit.
+	Until uint64
+	// TraceFrom and TraceTo bound the events of which Result.Trace tells the
+	// story, both included. TraceTo 0: none.
+	TraceFrom, TraceTo uint64
+}
+
+// Failure is the first thing that broke.
+type Failure struct {
+	Invariant string `json:"invariant"` // "INV-5"
+	Sentence  string `json:"sentence"`  // one plain sentence
+	Cause     string `json:"cause"`     // short and without numbers: failures with one cause share it
+	Event     uint64 `json:"event"`
+	Time      Span   `json:"time"`
+	Node      int    `json:"node,omitempty"`
+}
+
+// Fingerprint tells two failures apart, or takes them for the same.
+func (f *Failure) Fingerprint() string { return f.Invariant + ": " + f.Cause }
+
+// Stats are the figures of one run.
+type Stats struct {
+	Events   uint64 `json:"events"`
+	Steps    uint64 `json:"steps"` // of cores of nodes
+	Messages uint64 `json:"messages"`
+	Faults   uint64 `json:"faults"`
+	Virtual  Span   `json:"virtual"`
+	Acked    uint64 `json:"acked"` // publishes answered ok
+	Polled   uint64 `json:"polled"`
+	Commits  uint64 `json:"commits"`
+	Unknown  uint64 `json:"unknown"`
+	Failed   uint64 `json:"failed"`
+}
+
+// Mark counts how often a rare state was reached.
+type Mark struct {
+	Name  string `json:"name"`
+	Count uint64 `json:"count"`
+}
+
+// Result is what came of a run.
+type Result struct {
+	Seed    uint64   `json:"seed"`
+	Class   Class    `json:"class"`
+	Hash    uint64   `json:"hash"`
+	Failure *Failure `json:"failure,omitempty"`
+	Stats   Stats    `json:"stats"`
+	Marks   []Mark   `json:"marks,omitempty"` // by name
+	// Checkpoints are the rolling hash after every CheckpointEvery events: two
+	// runs differ first in the stretch before the first pair that differs.
+	Checkpoints []uint64            `json:"-"`
+	Trace       []string            `json:"-"`
+	History     []history.Operation `json:"-"`
+}
+
+// CheckpointEvery is the number of events between two checkpoints of the hash.
+const CheckpointEvery = 4096
