@@ -1,0 +1,103 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// Config is what a node is told when it starts. The zero value of a timing
+// means its default.
+type Config struct {
+	ID        message.NodeID   // this node; 1 or above
+	ClusterID string           // refuses nodes and clients of other clusters; not empty
+	Address   string           // where clients and other nodes reach this node
+	Rack      string           // failure domain; replicas are spread over racks
+	Voters    []message.NodeID // nodes that hold the controller's log, the same on all
+	// Incarnation names this run of the process: drawn anew at each start.
+	Incarnation uint64
+	Timing      Timing
+	Groups      Groups
+}
+
+// Timing are the clocks of a node. Sessions are counted by the controller on
+// its own clock, so an interval must be well below its session.
+type Timing struct {
+	HeartbeatInterval message.Duration // broker to controller; default 500 ms
+	SessionTimeout    message.Duration // fenced after this silence; default 3 s
+	ReplicaLag        message.Duration // out of the ISR after this long behind; default 3 s
+	ElectionTimeout   message.Duration // of the controller's log, at least; default 1 s
+	QuorumHeartbeat   message.Duration // of the controller's log; default 200 ms
+	FetchWait         message.Duration // longest wait of a follower's fetch; default 500 ms
+	RequestTimeout    message.Duration // for what the node asks on a client's behalf; default 10 s
+}
+
+// Groups are the settings of the internal topic that holds groups and offsets.
+type Groups struct {
+	Partitions        int32            // default 16
+	ReplicationFactor int16            // default 3, at most the number of voters
+	MinInsync         int32            // default 2, at most the replication factor
+	SessionTimeout    message.Duration // of a member that asks for none; default 10 s
+	HeartbeatInterval message.Duration // told to members; default 1 s
+	OffsetsRetention  message.Duration // of an empty group's offsets; default 7 days
+}
+
+func orElse[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// withDefaults fills what was left open.
+func (c Config) withDefaults() Config {
+	t := &c.Timing
+	t.HeartbeatInterval = orElse(t.HeartbeatInterval, 500*message.Millisecond)
+	t.SessionTimeout = orElse(t.SessionTimeout, 3*message.Second)
+	t.ReplicaLag = orElse(t.ReplicaLag, 3*message.Second)
+	t.ElectionTimeout = orElse(t.ElectionTimeout, message.Second)
+	t.QuorumHeartbeat = orElse(t.QuorumHeartbeat, 200*message.Millisecond)
+	t.FetchWait = orElse(t.FetchWait, 500*message.Millisecond)
+	t.RequestTimeout = orElse(t.RequestTimeout, 10*message.Second)
+	g := &c.Groups
+	g.Partitions = orElse(g.Partitions, 16)
+	g.ReplicationFactor = orElse(g.ReplicationFactor, int16(min(3, len(c.Voters))))
+	g.MinInsync = min(orElse(g.MinInsync, 2), int32(g.ReplicationFactor))
+	g.SessionTimeout = orElse(g.SessionTimeout, 10*message.Second)
+	g.HeartbeatInterval = orElse(g.HeartbeatInterval, message.Second)
+	g.OffsetsRetention = orElse(g.OffsetsRetention, 7*24*message.Hour)
+	return c
+}
+
+// Validate says what is wrong with a configuration and what to do about it.
+func (c Config) Validate() error {
+	switch {
+	case c.ID < 1:
+		return fmt.Errorf("node id %d: give each node an id of 1 or above", c.ID)
+	case c.ClusterID == "":
+		return errors.New("no cluster id: give all nodes of the cluster the same one")
+	case len(c.Voters) == 0:
+		return errors.New("no voters: name the nodes that hold the controller's log (one, three or five)")
+	case c.Incarnation == 0:
+		return errors.New("no incarnation: draw a number other than 0 at each start")
+	}
+	sorted := slices.Clone(c.Voters)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) != len(c.Voters) {
+		return fmt.Errorf("voters %v: each may stand there once", c.Voters)
+	}
+	d := c.withDefaults().Timing
+	if 2*d.HeartbeatInterval > d.SessionTimeout {
+		return fmt.Errorf("heartbeat interval and session time-out: the session must outlive two heartbeats")
+	}
+	if 2*d.QuorumHeartbeat > d.ElectionTimeout {
+		return fmt.Errorf("quorum heartbeat and election time-out: the election time-out must outlive two heartbeats")
+	}
+	return nil
+}
+
+// isVoter says whether this node holds the controller's log.
+func (c Config) isVoter() bool { return slices.Contains(c.Voters, c.ID) }

@@ -1,0 +1,172 @@
+package core
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// maxForwarded bounds the admin requests that wait for the controller at one
+// broker; more are turned away with a retriable error (INV-38).
+const maxForwarded = 1000
+
+// forwards carries admin requests of clients to the controller and brings the
+// answers back. A request is sent once to a controller that may take it; it is
+// sent again only after a NotController, which says that it changed nothing.
+type forwards struct {
+	patience message.Duration
+	last     uint64
+	waiting  []forwarded // by deadline: all wait equally long
+}
+
+type forwarded struct {
+	request  uint64
+	token    message.Token
+	body     message.Request
+	deadline message.Time
+	retry    message.Time // when to send it again; Never while it is with a controller
+}
+
+func (f *forwards) send(now message.Time, token message.Token, r message.Request, to message.NodeID, out *effect.Out) {
+	if len(f.waiting) >= maxForwarded {
+		out.Reply(token, message.Fail(r, message.RequestTimedOut, "too many requests wait for the controller: try again later"))
+		return
+	}
+	f.last++
+	f.waiting = append(f.waiting, forwarded{
+		request: f.last, token: token, body: r, deadline: now.Add(f.patience), retry: message.Never,
+	})
+	out.Send(to, &message.Forward{Request: f.last, Body: r})
+}
+
+// answered takes the controller's answer. pause is how long to wait after a
+// controller said that it is none.
+func (f *forwards) answered(now message.Time, m *message.Forwarded, pause message.Duration, out *effect.Out) {
+	for i := range f.waiting {
+		w := &f.waiting[i]
+		if w.request != m.Request {
+			continue
+		}
+		if m.Code == message.NotController {
+			w.retry = now.Add(pause)
+			return
+		}
+		reply := m.Body
+		if m.Code != message.None || reply == nil {
+			reply = message.Fail(w.body, orElse(m.Code, message.UnknownServerError), "the controller could not take the request")
+		}
+		out.Reply(w.token, reply)
+		f.waiting = append(f.waiting[:i], f.waiting[i+1:]...)
+		return
+	}
+}
+
+func (f *forwards) wake() message.Time {
+	next := message.Never
+	for i := range f.waiting {
+		next = min(next, f.waiting[i].deadline, f.waiting[i].retry)
+	}
+	return next
+}
+
+func (f *forwards) tick(now message.Time, controller message.NodeID, out *effect.Out) {
+	kept := f.waiting[:0]
+	for _, w := range f.waiting {
+		if now >= w.deadline {
+			out.Reply(w.token, message.Fail(w.body, message.RequestTimedOut,
+				"the controller did not answer in time; the request may still take effect"))
+			continue
+		}
+		if now >= w.retry {
+			w.retry = message.Never
+			out.Send(controller, &message.Forward{Request: w.request, Body: w.body})
+		}
+		kept = append(kept, w)
+	}
+	clear(f.waiting[len(kept):])
+	f.waiting = kept
+}
+
+// producerIDs hands out producer ids from blocks that the controller gave to
+// this broker (KIP-730). A block is used by one run only and never returned.
+type producerIDs struct {
+	patience message.Duration
+	next     record.ProducerID
+	left     int64
+	request  uint64       // of the block that was asked for
+	asked    bool         // one is on its way
+	retry    message.Time // when it is asked for again
+	waiting  []waitingProducer
+}
+
+type waitingProducer struct {
+	token    message.Token
+	deadline message.Time
+}
+
+// init answers a producer, now or when the next block is here.
+func (p *producerIDs) init(now message.Time, token message.Token, out *effect.Out) {
+	if p.left > 0 {
+		p.hand(token, out)
+		return
+	}
+	if len(p.waiting) >= maxForwarded {
+		out.Reply(token, &message.InitProducerIDReply{Code: message.CoordinatorLoadInProgress})
+		return
+	}
+	p.waiting = append(p.waiting, waitingProducer{token, now.Add(p.patience)})
+	if !p.asked {
+		p.asked, p.retry = true, now
+	}
+}
+
+func (p *producerIDs) hand(token message.Token, out *effect.Out) {
+	out.Reply(token, &message.InitProducerIDReply{ID: p.next})
+	p.next++
+	p.left--
+}
+
+// allocated takes a block, unless it answers an older question: that block is
+// lost, which wastes numbers and harms nobody.
+func (p *producerIDs) allocated(now message.Time, m *message.AllocateProducerIDsReply, pause message.Duration, out *effect.Out) {
+	if !p.asked || m.Request != p.request {
+		return
+	}
+	if m.Code != message.None {
+		p.retry = now.Add(pause)
+		return
+	}
+	p.asked = false
+	p.next, p.left = m.First, m.Count
+	waiting := p.waiting
+	p.waiting = nil
+	for _, w := range waiting {
+		p.init(now, w.token, out)
+	}
+}
+
+func (p *producerIDs) wake() message.Time {
+	next := message.Never
+	if p.asked {
+		next = p.retry
+	}
+	if len(p.waiting) > 0 {
+		next = min(next, p.waiting[0].deadline)
+	}
+	return next
+}
+
+func (p *producerIDs) tick(now message.Time, l *lifecycle, out *effect.Out) {
+	for len(p.waiting) > 0 && now >= p.waiting[0].deadline {
+		out.Reply(p.waiting[0].token, &message.InitProducerIDReply{Code: message.RequestTimedOut})
+		p.waiting = p.waiting[1:]
+	}
+	if p.asked && now >= p.retry {
+		p.retry = now.Add(l.patience())
+		if l.phase == registering {
+			return
+		}
+		p.request++
+		out.Send(l.target, &message.AllocateProducerIDs{Node: l.cfg.ID, Epoch: l.epoch, Request: p.request})
+	}
+}

@@ -1,0 +1,144 @@
+package core
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// phase is where a broker stands in its life. It moves only downwards.
+type phase uint8
+
+const (
+	registering  phase = iota // no epoch yet: asks the controller for one
+	running                   // has an epoch and keeps its session alive
+	shuttingDown              // told to go: waits until the controller lets it
+)
+
+// lifecycle is a broker's side of its session with the controller: it
+// registers this run, keeps the session alive and asks to leave (KIP-631).
+// It knows only which controller to try next, nothing of what the cluster does.
+type lifecycle struct {
+	cfg     Config
+	diskID  uint64
+	phase   phase
+	epoch   message.BrokerEpoch
+	fenced  bool
+	target  message.NodeID // the controller as far as known
+	next    int            // index of the voter to try when the target is silent
+	due     message.Time   // of the next registration or heartbeat
+	silence message.Time   // when an unanswered controller is given up
+	leaving bool           // Shutdown came before there was an epoch
+}
+
+func newLifecycle(cfg Config, diskID uint64, now message.Time) lifecycle {
+	l := lifecycle{cfg: cfg, diskID: diskID, fenced: true, due: now}
+	for i, v := range cfg.Voters {
+		if v >= cfg.ID { // nodes start with different voters
+			l.next = i
+			break
+		}
+	}
+	l.target = cfg.Voters[l.next]
+	l.silence = now.Add(l.patience())
+	return l
+}
+
+// patience is how long a controller may be silent before another is asked.
+func (l *lifecycle) patience() message.Duration { return 2 * l.cfg.Timing.HeartbeatInterval }
+
+func (l *lifecycle) wake() message.Time { return l.due }
+
+// tick sends what is due. damaged are the logs that this broker cannot vouch for.
+func (l *lifecycle) tick(now message.Time, applied message.Version, damaged []record.PartitionID, out *effect.Out) {
+	if now < l.due {
+		return
+	}
+	if now >= l.silence {
+		l.rotate(now)
+	}
+	l.due = now.Add(l.cfg.Timing.HeartbeatInterval)
+	if l.phase == registering {
+		out.Send(l.target, &message.RegisterBroker{
+			ClusterID: l.cfg.ClusterID, Node: l.cfg.ID, Incarnation: l.cfg.Incarnation,
+			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged,
+		})
+		return
+	}
+	out.Send(l.target, &message.BrokerHeartbeat{
+		Node: l.cfg.ID, Epoch: l.epoch, Applied: applied, WantShutdown: l.phase == shuttingDown,
+	})
+}
+
+// rotate turns to the next voter.
+func (l *lifecycle) rotate(now message.Time) {
+	l.next = (l.next + 1) % len(l.cfg.Voters)
+	l.target = l.cfg.Voters[l.next]
+	l.silence = now.Add(l.patience())
+}
+
+// redirect follows a hint to the controller, or tries the next voter a little
+// later when the hint says nothing new: an election is under way then.
+func (l *lifecycle) redirect(now message.Time, hint message.NodeID) {
+	if hint != message.NoNode && hint != l.target {
+		l.target = hint
+		l.silence = now.Add(l.patience())
+		l.due = now
+		return
+	}
+	l.rotate(now)
+	l.due = min(l.due, now.Add(l.cfg.Timing.HeartbeatInterval/5))
+}
+
+// registered takes the answer to a registration; it says whether the epoch is
+// new. An answer to another run is stale and changes nothing (INV-22).
+func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply, out *effect.Out) bool {
+	if l.phase != registering || m.Incarnation != l.cfg.Incarnation {
+		return false
+	}
+	switch m.Code {
+	case message.None:
+		l.phase, l.epoch, l.fenced = running, m.Epoch, true
+		if l.leaving {
+			l.phase = shuttingDown
+		}
+		l.silence = now.Add(l.patience())
+		l.due = now // the first heartbeat unfences
+		return true
+	case message.NotController:
+		l.redirect(now, m.Controller)
+	case message.ClusterIDMismatch:
+		out.Add(effect.Halt{Reason: "the controllers belong to another cluster: check the cluster id and the voters in this node's configuration"})
+	case message.DuplicateBrokerRegistration:
+		out.Add(effect.Halt{Reason: "node " + l.cfg.ID.String() + " is registered by another process: give each node an id of its own"})
+	}
+	return false
+}
+
+// heartbeatAnswered takes the answer to a heartbeat; it says whether the node
+// may stop.
+func (l *lifecycle) heartbeatAnswered(now message.Time, m *message.BrokerHeartbeatReply, out *effect.Out) (mayStop bool) {
+	if l.phase == registering || m.Epoch != l.epoch {
+		return false
+	}
+	switch m.Code {
+	case message.None:
+		l.silence = now.Add(l.patience())
+		l.fenced = m.Fenced
+		return l.phase == shuttingDown && m.MayShutdown
+	case message.NotController:
+		l.redirect(now, m.Controller)
+	case message.StaleBrokerEpoch:
+		out.Add(effect.Halt{Reason: "a later run of node " + l.cfg.ID.String() + " is registered: this process is a leftover and must not go on"})
+	}
+	return false
+}
+
+// leave begins a controlled shutdown.
+func (l *lifecycle) leave(now message.Time) {
+	l.leaving = true
+	if l.phase == running {
+		l.phase = shuttingDown
+		l.due = now
+	}
+}
