@@ -1,0 +1,67 @@
+package simnet
+
+import "github.com/tamarack-mq/tamarack/core/message"
+
+// Call sends a client's request over its connection to a node and returns the
+// connection's generation, by which a Broken packet names the calls that it
+// ends.
+func (n *Network) Call(now message.Time, client, node Endpoint, call uint64, m message.Message, digest uint64) uint32 {
+	c, l := n.conn(client, node), n.link(client, node)
+	n.Counts.Sent++
+	if c.doomed {
+		n.renew(c)
+	}
+	if odds(c.fate, n.weather.Reset, l.reset) {
+		n.breakOff(now, c, true)
+	}
+	if l.underway >= n.weather.Queue || odds(c.fate, 0, l.lose) {
+		// One message alone cannot be missing from a stream of bytes: the
+		// connection hangs, and nobody is told.
+		n.Counts.Lost++
+		generation := c.generation
+		n.renew(c)
+		return generation
+	}
+	p := n.packet()
+	*p = Packet{Kind: Request, From: client, To: node, Call: call, Generation: c.generation, Msg: m, Digest: digest, conn: c}
+	n.travel(now, p, l)
+	return p.Generation
+}
+
+// Answer sends a node's reply back over the connection of the call. It is lost
+// when that connection has ended since.
+func (n *Network) Answer(now message.Time, node, client Endpoint, call uint64, generation uint32, m message.Message, digest uint64) {
+	c, l := n.conn(client, node), n.link(node, client)
+	n.Counts.Sent++
+	if generation != c.generation || c.doomed {
+		n.Counts.Lost++
+		return
+	}
+	if odds(c.fate, n.weather.Reset, l.reset) {
+		n.breakOff(now, c, true)
+		n.Counts.Lost++
+		return
+	}
+	if odds(c.fate, 0, l.lose) {
+		n.Counts.Lost++
+		c.doomed = true
+		return
+	}
+	p := n.packet()
+	*p = Packet{Kind: Reply, From: node, To: client, Call: call, Generation: generation, Msg: m, Digest: digest, conn: c, back: true}
+	n.travel(now, p, l)
+}
+
+// breakOff ends a client's connection; told says whether the client hears of
+// it (a reset) or not (a half-open connection).
+func (n *Network) breakOff(now message.Time, c *conn, told bool) {
+	n.Counts.Reset++
+	l := n.link(c.acceptor, c.dialler)
+	if told && int(c.dialler) >= n.nodes {
+		p := n.packet()
+		*p = Packet{Kind: Broken, From: c.acceptor, To: c.dialler, Generation: c.generation, conn: c, back: true}
+		l.underway++
+		n.heap.Schedule(now.Add(n.delay(c, l)), p)
+	}
+	n.renew(c)
+}
