@@ -24,6 +24,9 @@ const NoProducerID ProducerID = -1
 // ProducerEpoch fences earlier incarnations of one ProducerID.
 type ProducerEpoch int16
 
+// NoProducerEpoch is the producer epoch of a batch without idempotence.
+const NoProducerEpoch ProducerEpoch = -1
+
 // Sequence counts the records of one (ProducerID, ProducerEpoch) in one
 // partition, from 0. It wraps from 2^31-1 to 0, as in Kafka.
 type Sequence int32
