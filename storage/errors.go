@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/storage/vfs"
+)
+
+// Errors that callers tell apart with errors.Is.
+var (
+	// ErrNoRoom says that the disk is full. Nothing was changed; the same call
+	// may be made again when there is room. It is no failure of the store.
+	ErrNoRoom = vfs.ErrNoRoom
+	// ErrInUse says that another process uses the data folder.
+	ErrInUse = errors.New("storage: the data folder is in use by another process")
+	// ErrWrongNode and ErrWrongCluster say that the data folder belongs to
+	// another node or cluster. Point the node at its own folder.
+	ErrWrongNode    = errors.New("storage: the data folder belongs to another node")
+	ErrWrongCluster = errors.New("storage: the data folder belongs to another cluster")
+	// ErrIdentityLost says that the folder holds data, but neither copy of the
+	// file that tells whose it is can be read. Restore one, or start with an empty
+	// folder.
+	ErrIdentityLost = errors.New("storage: the data folder holds data, but its identity is lost")
+	// ErrFailed is wrapped by all calls after a write or a sync has failed: what
+	// the disk holds is unknown, and only opening the folder again tells.
+	ErrFailed = errors.New("storage: a write or sync has failed before")
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("storage: the store is closed")
+	// ErrNoLog says that there is no such log.
+	ErrNoLog = errors.New("storage: no such log")
+	// ErrOutOfRange says that a read begins below the start or beyond the end of
+	// the log.
+	ErrOutOfRange = errors.New("storage: the offset is outside the log")
+)
+
+// DamageError says that bytes which were durable cannot be read as what they
+// were. They are left as they are. The replica must be fetched anew from a
+// healthy one.
+type DamageError struct {
+	Log      record.PartitionID
+	Offset   record.Offset // records from here on cannot be trusted
+	Path     string
+	Position int64 // in bytes from the start of the file
+	Reason   string
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("storage: log %v is damaged at offset %d (%s at byte %d): %s",
+		e.Log, e.Offset, e.Path, e.Position, e.Reason)
+}
