@@ -1,0 +1,73 @@
+package replica
+
+import "github.com/tamarack-mq/tamarack/core/message"
+
+// Config are the settings of a Manager. A zero value means the default.
+type Config struct {
+	ID message.NodeID // this broker; needed
+
+	// Lag is how long a replica may go without having been at the leader's log
+	// end before the leader asks for it to leave the ISR. Default 3 s.
+	Lag message.Duration
+	// FetchWait is how long a leader may hold a follower's fetch that has no
+	// news. Default 500 ms.
+	FetchWait message.Duration
+	// FetchGrace is how much longer than FetchWait a follower waits for the
+	// answer before it takes the session for lost. Default 500 ms.
+	FetchGrace message.Duration
+	// NewsDelay is how long a moved high watermark may wait for records to
+	// travel with, before it is sent to followers by itself. Default 5 ms.
+	NewsDelay message.Duration
+	// RetryMin and RetryMax bound the pause before a lost session, or a
+	// partition that its leader answered with an error, is tried again. It
+	// doubles from one attempt to the next. Defaults 20 ms and 1 s.
+	RetryMin, RetryMax message.Duration
+	// AlterRetry is how long an ISR proposal waits for its outcome before it is
+	// sent again. Default 500 ms.
+	AlterRetry message.Duration
+	// RequestTimeout is how long DeleteRecords may wait for the ISR. Default 10 s.
+	RequestTimeout message.Duration
+	// ProducerIdle is how long the state of a silent producer is kept. Default
+	// 7 days.
+	ProducerIdle message.Duration
+
+	// FetchBytes bounds the records of one answer to a follower. Default 8 MiB.
+	FetchBytes int32
+	// UnflushedBytes bounds what is appended and not yet durable: beyond it
+	// produces are held back and followers do not fetch. Default 64 MiB.
+	UnflushedBytes int64
+	// HeldBytes bounds the produces that are held back; beyond it they are
+	// refused with BrokerNotAvailable. Default 64 MiB.
+	HeldBytes int64
+	// CheckpointBytes is how much is appended to a log between two checkpoints
+	// of its derived state. Default 16 MiB.
+	CheckpointBytes int64
+	// CheckpointBatches is the same in batches. Default 4096.
+	CheckpointBatches int
+}
+
+func orElse[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+func (c Config) withDefaults() Config {
+	c.Lag = orElse(c.Lag, 3*message.Second)
+	c.FetchWait = orElse(c.FetchWait, 500*message.Millisecond)
+	c.FetchGrace = orElse(c.FetchGrace, 500*message.Millisecond)
+	c.NewsDelay = orElse(c.NewsDelay, 5*message.Millisecond)
+	c.RetryMin = orElse(c.RetryMin, 20*message.Millisecond)
+	c.RetryMax = orElse(c.RetryMax, message.Second)
+	c.AlterRetry = orElse(c.AlterRetry, 500*message.Millisecond)
+	c.RequestTimeout = orElse(c.RequestTimeout, 10*message.Second)
+	c.ProducerIdle = orElse(c.ProducerIdle, 7*24*message.Hour)
+	c.FetchBytes = orElse(c.FetchBytes, 8<<20)
+	c.UnflushedBytes = orElse(c.UnflushedBytes, 64<<20)
+	c.HeldBytes = orElse(c.HeldBytes, 64<<20)
+	c.CheckpointBytes = orElse(c.CheckpointBytes, 16<<20)
+	c.CheckpointBatches = orElse(c.CheckpointBatches, 4096)
+	return c
+}
