@@ -16,35 +16,47 @@
 // start at the end, a truncation below the settled point) panics: the node
 // must stop before it lies. What comes from outside is checked by methods that
 // return a Verdict or an error.
+//
+// # Transactions
+//
+// Check refuses transactional and control batches for now. When they come,
+// open transactions are one more thing that is folded from headers: a field of
+// a producer's state beside its remembered batches (they roll back, settle and
+// are checkpointed with it), from which the last stable offset follows.
 package log
 
 import (
+	"errors"
 	"fmt"
 
-	"github.com/tamarack-mq/tamarack/core/effect"
-	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// Log is one partition's log as facts. Start <= Settled <= End always holds,
-// but that Start may lie inside the batch that ends at Settled.
+// Log is one partition's log as facts. Start <= Settled <= End always holds.
 type Log struct {
-	start, end record.Offset
+	start   record.Offset
+	settled record.Offset
+	end     record.Offset
+
+	epochs    history
+	begun     record.LeaderEpoch // led from end on with no record yet; NoLeaderEpoch: none
+	producers producers
+	chunks    chunks
+	tail      tail // the batches in [settled, end)
 }
 
+// Why a batch does not Fit.
+var (
+	ErrNotAtEnd   = errors.New("log: the batch does not start at the end of the log")
+	ErrEpochFalls = errors.New("log: the batch's leader epoch is below that of the record before it")
+)
+
 // New returns an empty log whose first record will have offset start.
-func New(start record.Offset) *Log { return &Log{start: start, end: start} }
-
-// Restore builds the log that recovery found. It starts from the checkpoint,
-// folds the headers behind it, and settles what lies below the high watermark
-// that was stored. An error means that what was found does not fit together:
-// the replica cannot vouch for this log and must fetch it anew.
-func Restore(found effect.RecoveredLog) (*Log, error) { panic("not built yet") }
-
-// Rebuild folds headers, which must follow one another, and then trims the
-// result to start (which may lie below the first header). It is the slow and
-// simple way to the state that a Log keeps up as it goes; see Differs.
-func Rebuild(headers []record.Header, start record.Offset) (*Log, error) { panic("not built yet") }
+func New(start record.Offset) *Log {
+	l := &Log{}
+	l.Reset(start)
+	return l
+}
 
 // Start is the offset of the first record that may be read.
 func (l *Log) Start() record.Offset { return l.start }
@@ -53,88 +65,120 @@ func (l *Log) Start() record.Offset { return l.start }
 func (l *Log) End() record.Offset { return l.end }
 
 // Settled is the offset below which everything is decided. It lies at a batch
-// boundary, at or below the high watermark.
-func (l *Log) Settled() record.Offset { panic("not built yet") }
+// boundary. It is at or below the high watermark, unless TrimPrefix has moved
+// it.
+func (l *Log) Settled() record.Offset { return l.settled }
 
 // Bytes is the size of all batches from the chunk that holds Start on.
-func (l *Log) Bytes() int64 { panic("not built yet") }
-
-// LastEpoch is the leader epoch of the last record, also when retention has
-// removed that record since. It is NoLeaderEpoch in a log that never held one
-// (or was reset). An epoch that was only begun does not count.
-func (l *Log) LastEpoch() record.LeaderEpoch { panic("not built yet") }
+func (l *Log) Bytes() int64 { return l.chunks.total + l.tail.bytes }
 
 // Fits says whether a batch, as a follower got it from its leader, may be
-// appended: it starts at End and its leader epoch is not below LastEpoch
-// (epochs in a log never fall). The error tells what does not fit.
-func (l *Log) Fits(h *record.Header) error { panic("not built yet") }
+// appended: it starts at End (ErrNotAtEnd) and its leader epoch is not below
+// LastEpoch, since epochs in a log never fall (ErrEpochFalls).
+//
+// When the leader's log starts inside a batch, the first batch that a follower
+// gets after a Reset begins below its End: Reset to that batch's base then,
+// and TrimPrefix to the leader's start once it is appended.
+func (l *Log) Fits(h *record.Header) error {
+	if h.BaseOffset != l.end || h.LastOffsetDelta < 0 {
+		return fmt.Errorf("%w: the batch is [%d, %d), the end is %d", ErrNotAtEnd, h.BaseOffset, h.End(), l.end)
+	}
+	if last := l.LastEpoch(); h.LeaderEpoch < max(last, 0) {
+		return fmt.Errorf("%w: the batch at %d has epoch %d, the last record has epoch %d",
+			ErrEpochFalls, h.BaseOffset, h.LeaderEpoch, last)
+	}
+	return nil
+}
 
 // Append says that the log now ends at h.End(). The header must Fit.
-func (l *Log) Append(h *record.Header) { panic("not built yet") }
-
-// BeginEpoch says that this replica leads in epoch e from End on, even with no
-// record of it yet. It must be called on every election: a leader that knew
-// only epochs with records could not tell a follower where a foreign epoch
-// ends (KAFKA-7415). e must be above LastEpoch and above every epoch begun
-// before; the same epoch again changes nothing.
-func (l *Log) BeginEpoch(e record.LeaderEpoch) { panic("not built yet") }
-
-// EndOf answers where histories part (KIP-279): the largest known epoch that
-// is not above e, and the offset behind its last record. With no such epoch it
-// is NoLeaderEpoch and the offset where the oldest known epoch begins (but not
-// below Start): nothing is known to be common, and a follower that gets this
-// answer resets its log to the leader's start.
-//
-// A follower lowers the answer to its own history before it truncates:
-// the cut is min(answer.End, own.EndOf(answer.Epoch).End).
-func (l *Log) EndOf(e record.LeaderEpoch) message.EpochEnd { panic("not built yet") }
-
-// EpochAt is the leader epoch of the record at offset at, or of the newest
-// record when at is End or above; NoLeaderEpoch when at lies below all that
-// is known.
-func (l *Log) EpochAt(at record.Offset) record.LeaderEpoch { panic("not built yet") }
+func (l *Log) Append(h *record.Header) {
+	if err := l.Fits(h); err != nil {
+		panic(err.Error())
+	}
+	l.begun = record.NoLeaderEpoch
+	l.epochs.add(h.LeaderEpoch, h.BaseOffset)
+	l.producers.append(h)
+	l.tail.push(h)
+	l.end = h.End()
+}
 
 // CanTruncate says whether Truncate(to) is possible: to is not below the
 // settled point. When it is below, records that were decided are to be given
 // up, which only an unclean election can ask for: Reset the log then.
-func (l *Log) CanTruncate(to record.Offset) bool { panic("not built yet") }
+func (l *Log) CanTruncate(to record.Offset) bool { return to >= l.settled }
 
 // Truncate removes all batches that reach beyond to, and an epoch that was
 // begun without a record. Epoch history and producers become exactly what they
 // were there. It returns the new end, which is below to when to lies inside a
 // batch. Truncate(End()) only forgets the begun epoch.
-func (l *Log) Truncate(to record.Offset) record.Offset { panic("not built yet") }
+func (l *Log) Truncate(to record.Offset) record.Offset {
+	if !l.CanTruncate(to) {
+		panic(fmt.Sprintf("log: truncation to %d is below the settled point %d", to, l.settled))
+	}
+	l.begun = record.NoLeaderEpoch
+	keep := l.tail.len()
+	for keep > 0 && l.tail.at(keep-1).End() > to {
+		keep--
+	}
+	if keep == l.tail.len() {
+		return l.end
+	}
+	l.end = l.tail.at(keep).BaseOffset
+	l.epochs.truncate(l.end)
+	l.producers.rollBack(&l.tail, keep)
+	l.tail.cut(keep)
+	return l.end
+}
 
 // Settle says that everything below highWatermark is decided. It folds the
 // headers of whole batches below it into the settled state. A lower value than
 // before changes nothing; one above End settles all.
-func (l *Log) Settle(highWatermark record.Offset) { panic("not built yet") }
+func (l *Log) Settle(highWatermark record.Offset) {
+	for l.tail.len() > 0 && l.tail.at(0).End() <= highWatermark {
+		l.settleFirst()
+	}
+}
+
+func (l *Log) settleFirst() {
+	h := l.tail.at(0)
+	l.producers.settle(h)
+	l.chunks.add(h)
+	l.settled = h.End()
+	l.tail.pop()
+}
 
 // TrimPrefix moves the log start up to start (any offset, from retention, from
 // DeleteRecords or from the leader); a lower one than now changes nothing. The
-// epochs that only removed records had go; producers stay. All below start
-// counts as settled. It panics when start is above End: Reset is for that.
+// epochs that only removed records had go; producers stay. All batches that
+// begin below start count as settled. It panics when start is above End: Reset
+// is for that.
 //
 // What producers did in removed records is known only from the checkpoint:
 // give out a Checkpoint effect before the TrimPrefix effect.
-func (l *Log) TrimPrefix(start record.Offset) { panic("not built yet") }
+func (l *Log) TrimPrefix(start record.Offset) {
+	if start <= l.start {
+		return
+	}
+	if start > l.end {
+		panic(fmt.Sprintf("log: start %d would be above the end %d", start, l.end))
+	}
+	for l.tail.len() > 0 && l.tail.at(0).BaseOffset < start {
+		l.settleFirst()
+	}
+	l.start = start
+	l.epochs.trim(start)
+	l.chunks.trim(start, l.settled)
+}
 
-// Reset empties the log and starts it anew at start: no epochs, no producers.
-func (l *Log) Reset(start record.Offset) { panic("not built yet") }
-
-// Checkpoint encodes the settled state; at is the offset that it holds for.
-// Restore reads it.
-func (l *Log) Checkpoint() (at record.Offset, state []byte) { panic("not built yet") }
-
-// Digest is a hash of everything in the log that decides what it answers. Two
-// equal logs have equal digests. It costs time in proportion to the number of
-// producers and unsettled batches.
-func (l *Log) Digest() uint64 { panic("not built yet") }
-
-// Differs compares l with one that was rebuilt from the headers of the batches
-// from offset from on (INV-12), and names the first difference; "" is none.
-// What happened before from is not compared.
-func (l *Log) Differs(rebuilt *Log, from record.Offset) string { panic("not built yet") }
+// Reset empties the log and starts it anew at start: no epochs, no producers
+// (but see Inherit). Chunk limits stay.
+func (l *Log) Reset(start record.Offset) {
+	*l = Log{
+		start: start, settled: start, end: start,
+		begun:  record.NoLeaderEpoch,
+		chunks: chunks{limits: l.chunks.limits},
+	}
+}
 
 // String prints the bounds, for messages.
 func (l *Log) String() string { return fmt.Sprintf("log [%d, %d)", l.start, l.end) }

@@ -5,48 +5,195 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// Outcome is what a leader does with a batch.
-type Outcome uint8
+// remembered is how many batches of a producer a log can answer again: as many
+// as an idempotent producer may have in flight (Kafka's limit).
+const remembered = 5
 
-// Outcomes of Check.
-const (
-	Refused   Outcome = iota // answer Code, append nothing
-	Accepted                 // append it at End
-	Duplicate                // it is in the log already: answer Base once End is committed
-)
-
-// Verdict is the answer of Check. Base and End are set for a Duplicate: the
-// offsets that the batch got when it was first appended. The first append may
-// not be committed yet, so a duplicate waits for acks like a fresh batch.
-type Verdict struct {
-	Outcome   Outcome
-	Code      message.Code // of a refusal; else None
-	Base, End record.Offset
+// batch is what is remembered of one batch.
+type batch struct {
+	base  record.Offset
+	first record.Sequence
+	delta int32 // from the first to the last record
 }
 
-// Check decides what a leader does with a batch of a producer. It changes
-// nothing; the caller appends an Accepted batch before it checks the next one.
-//
-//   - no producer id: Accepted
-//   - unknown producer: Accepted at sequence 0, else UnknownProducerID
-//   - older producer epoch: InvalidProducerEpoch
-//   - newer producer epoch: Accepted at sequence 0, else OutOfOrderSequence
-//   - same epoch: one of the last five batches again is a Duplicate; the next
-//     sequence is Accepted; anything else is OutOfOrderSequence
-//   - transactional batches: UnsupportedVersion; control batches, which no
-//     client may send, and a negative producer epoch or sequence:
-//     InvalidRequest
-func (l *Log) Check(h *record.Header) Verdict { panic("not built yet") }
+func (b batch) last() record.Sequence { return record.AddSequence(b.first, b.delta) }
+func (b batch) end() record.Offset    { return b.base + record.Offset(b.delta) + 1 }
+
+// run is the state that follows from a producer's batches: its epoch, and its
+// last batches of that epoch, oldest first, with no gap between them. The zero
+// run is that of a producer with no batch.
+type run struct {
+	epoch   record.ProducerEpoch
+	count   int8
+	batches [remembered]batch
+}
+
+func (r *run) newest() batch { return r.batches[r.count-1] }
+
+// add folds one batch in. It does not judge: the leader did (Check), and a
+// follower must come to the same state. A batch that does not continue the run
+// starts a new one; that is a new epoch, or a producer that the leader had
+// forgotten. A batch that is in already (see Inherit) changes nothing.
+func (r *run) add(h *record.Header) {
+	b := batch{base: h.BaseOffset, first: h.BaseSequence, delta: h.LastOffsetDelta}
+	switch {
+	case r.count > 0 && b.base <= r.newest().base:
+		return
+	case r.count > 0 && h.ProducerEpoch == r.epoch && b.first == record.AddSequence(r.newest().last(), 1):
+		if r.count == remembered {
+			copy(r.batches[:], r.batches[1:])
+			r.count--
+		}
+	default:
+		*r = run{epoch: h.ProducerEpoch}
+	}
+	r.batches[r.count] = b
+	r.count++
+}
+
+// below is the run as it was before offset at, as far as it is remembered: the
+// fold of what follows gives the whole run again.
+func (r *run) below(at record.Offset) run {
+	was := run{epoch: r.epoch}
+	for _, b := range r.batches[:r.count] {
+		if b.base < at {
+			was.batches[was.count] = b
+			was.count++
+		}
+	}
+	if was.count == 0 {
+		return run{}
+	}
+	return was
+}
+
+// producer is one producer's state: what follows from settled batches, and
+// from all. With no batch of its own in the tail the two are equal.
+type producer struct {
+	id      record.ProducerID
+	slot    int // in producers.list
+	settled run
+	live    run
+	pending int // batches in the tail
+
+	// Idle time is no fact about the log: replicas need not agree on it.
+	idle    message.Duration // counted so far
+	touched bool             // a batch came since the last count
+}
+
+// producers are all producers that a log knows. The list has no order of its
+// own but follows only from what was done, as the map's order would not.
+type producers struct {
+	byID map[record.ProducerID]*producer
+	list []*producer
+
+	counted   message.Time // when idle time was last counted
+	counts    bool
+	forgotten bool // a producer was forgotten at some time in the life of this log
+}
+
+func (p *producers) get(id record.ProducerID) *producer { return p.byID[id] }
+
+// know returns the state of a producer, which is new when there was none.
+func (p *producers) know(id record.ProducerID) *producer {
+	if known := p.byID[id]; known != nil {
+		return known
+	}
+	if p.byID == nil {
+		p.byID = make(map[record.ProducerID]*producer)
+	}
+	made := &producer{id: id, slot: len(p.list)}
+	p.byID[id] = made
+	p.list = append(p.list, made)
+	return made
+}
+
+func (p *producers) remove(gone *producer) {
+	last := p.list[len(p.list)-1]
+	p.list[gone.slot], last.slot = last, gone.slot
+	p.list[len(p.list)-1] = nil
+	p.list = p.list[:len(p.list)-1]
+	delete(p.byID, gone.id)
+}
+
+// sequenced says whether a batch is part of a producer's sequence.
+func sequenced(h *record.Header) bool { return h.ProducerID >= 0 && !h.Attributes.Control() }
+
+func (p *producers) append(h *record.Header) {
+	if !sequenced(h) {
+		return
+	}
+	one := p.know(h.ProducerID)
+	one.live.add(h)
+	one.pending++
+	one.touched = true
+}
+
+func (p *producers) settle(h *record.Header) {
+	if !sequenced(h) {
+		return
+	}
+	one := p.get(h.ProducerID)
+	one.settled.add(h)
+	one.pending--
+}
+
+// rollBack folds the live state anew from the settled one and the first keep
+// headers of the tail.
+func (p *producers) rollBack(t *tail, keep int) {
+	for i := range t.len() {
+		if h := t.at(i); sequenced(h) {
+			one := p.get(h.ProducerID)
+			one.live, one.pending = one.settled, 0
+		}
+	}
+	for i := range keep {
+		p.append(t.at(i))
+	}
+	for i := keep; i < t.len(); i++ {
+		if one := p.get(t.at(i).ProducerID); one != nil && one.live.count == 0 {
+			p.remove(one)
+		}
+	}
+}
 
 // Producers is the number of producers that the log knows.
-func (l *Log) Producers() int { panic("not built yet") }
+func (l *Log) Producers() int { return len(l.producers.list) }
 
 // ExpireProducers forgets producers that have appended nothing for idle. Call
 // it now and then (a few times per idle), and only for logs with Producers.
-// Idle time is counted on the monotonic clock between calls, and goes on
-// counting across restarts from the last checkpoint, so that a jump of the
-// wall clock or a record with an old timestamp never forgets a live producer.
+//
+// Kafka compares the timestamps of records with the wall clock. Here idle time
+// is counted on the monotonic clock between calls, and goes on counting across
+// restarts from the last checkpoint: neither a jump of the wall clock nor a
+// record with an old timestamp makes a log forget a live producer. Replicas
+// forget at different times, all of them late. That is no disagreement about
+// the log: a leader that still knows an idle producer lets it go on, one that
+// does not asks it for a new epoch (UnknownProducerID), and whatever the
+// leader then appends gives the same state on every replica, for a batch that
+// does not continue what is known starts anew. What an expiry must be longer
+// than is the time for which a producer retries.
+//
 // It returns how many were forgotten.
 func (l *Log) ExpireProducers(now message.Time, idle message.Duration) int {
-	panic("not built yet")
+	p := &l.producers
+	var passed message.Duration
+	if p.counts {
+		passed = max(now.Sub(p.counted), 0)
+	}
+	p.counted, p.counts = now, true
+	before := len(p.list)
+	for i := before - 1; i >= 0; i-- { // backwards: remove moves the last one into the gap
+		one := p.list[i]
+		if one.touched {
+			one.touched, one.idle = false, 0
+			continue
+		}
+		one.idle += passed
+		if one.idle >= idle && one.pending == 0 {
+			p.remove(one)
+			p.forgotten = true
+		}
+	}
+	return before - len(p.list)
 }
