@@ -28,7 +28,8 @@ type lifecycle struct {
 	next    int            // index of the voter to try when the target is silent
 	due     message.Time   // of the next registration or heartbeat
 	silence message.Time   // when an unanswered controller is given up
-	leaving bool           // Shutdown came before there was an epoch
+	leaving bool           // Shutdown was asked for
+	damaged bool           // damage was found since: to be told by registering again
 }
 
 func newLifecycle(cfg Config, diskID uint64, now message.Time) lifecycle {
@@ -50,7 +51,7 @@ func (l *lifecycle) patience() message.Duration { return 2 * l.cfg.Timing.Heartb
 func (l *lifecycle) wake() message.Time { return l.due }
 
 // tick sends what is due. damaged are the logs that this broker cannot vouch for.
-func (l *lifecycle) tick(now message.Time, applied message.Version, damaged []record.PartitionID, out *effect.Out) {
+func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func() []record.PartitionID, out *effect.Out) {
 	if now < l.due {
 		return
 	}
@@ -58,10 +59,10 @@ func (l *lifecycle) tick(now message.Time, applied message.Version, damaged []re
 		l.rotate(now)
 	}
 	l.due = now.Add(l.cfg.Timing.HeartbeatInterval)
-	if l.phase == registering {
+	if l.phase == registering || l.damaged {
 		out.Send(l.target, &message.RegisterBroker{
 			ClusterID: l.cfg.ClusterID, Node: l.cfg.ID, Incarnation: l.cfg.Incarnation,
-			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged,
+			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged(),
 		})
 		return
 	}
@@ -93,11 +94,16 @@ func (l *lifecycle) redirect(now message.Time, hint message.NodeID) {
 // registered takes the answer to a registration; it says whether the epoch is
 // new. An answer to another run is stale and changes nothing (INV-22).
 func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply, out *effect.Out) bool {
-	if l.phase != registering || m.Incarnation != l.cfg.Incarnation {
+	if m.Incarnation != l.cfg.Incarnation || l.phase != registering && !l.damaged {
 		return false
 	}
 	switch m.Code {
 	case message.None:
+		if l.damaged && m.Epoch == l.epoch {
+			l.damaged = false
+			return false
+		}
+		l.damaged = false
 		l.phase, l.epoch, l.fenced = running, m.Epoch, true
 		if l.leaving {
 			l.phase = shuttingDown
@@ -132,6 +138,14 @@ func (l *lifecycle) heartbeatAnswered(now message.Time, m *message.BrokerHeartbe
 		out.Add(effect.Halt{Reason: "a later run of node " + l.cfg.ID.String() + " is registered: this process is a leftover and must not go on"})
 	}
 	return false
+}
+
+// reregister tells the controller of damage that was found while running. The
+// same incarnation keeps its epoch, but loses its place in the in-sync and
+// eligible sets of what is damaged.
+func (l *lifecycle) reregister() {
+	l.damaged = true
+	l.due = 0
 }
 
 // leave begins a controlled shutdown.

@@ -1,0 +1,201 @@
+package core
+
+import (
+	"github.com/tamarack-mq/tamarack/core/controller"
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/quorum"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+func replicaConfig(c Config) replica.Config {
+	return replica.Config{
+		ID: c.ID, Lag: c.Timing.ReplicaLag, FetchWait: c.Timing.FetchWait,
+		AlterRetry: c.Timing.HeartbeatInterval, RequestTimeout: c.Timing.RequestTimeout,
+	}
+}
+
+func groupConfig(c Config) group.Config {
+	return group.Config{
+		SessionTimeout: c.Groups.SessionTimeout, HeartbeatInterval: c.Groups.HeartbeatInterval,
+		OffsetRetention: c.Groups.OffsetsRetention,
+	}
+}
+
+func controllerConfig(c Config) controller.Config {
+	return controller.Config{
+		Quorum: quorum.Config{
+			ClusterID: c.ClusterID, ID: c.ID, Voters: c.Voters,
+			Heartbeat: c.Timing.QuorumHeartbeat, ElectionTimeout: c.Timing.ElectionTimeout,
+		},
+		SessionTimeout: c.Timing.SessionTimeout, ResendAfter: c.Timing.HeartbeatInterval,
+	}
+}
+
+// carry takes what one room has for another one step further. It says whether
+// there was anything.
+func (n *Node) carry(now message.Now, out *effect.Out) bool {
+	r, g := &n.replicaOut, &n.groupOut
+	switch {
+	case g.Halt != "":
+		n.halt(g.Halt, out)
+	case len(r.Alter) > 0 || len(r.Damaged) > 0:
+		n.fromLeaders(out)
+	case len(r.Led) > 0:
+		led := r.Led
+		r.Led = nil
+		n.tellLeaderships(now, led)
+	case len(r.Local) > 0:
+		local := r.Local
+		r.Local = nil
+		for _, l := range local {
+			n.groups.Wrote(now, l.Ticket, l.Code, l.Base, g)
+		}
+	case len(r.Replayed) > 0:
+		replayed := r.Replayed
+		r.Replayed = nil
+		n.tellReplayed(now, replayed)
+	case len(g.Replies) > 0 || len(g.Appends) > 0 || len(g.Loads) > 0 || len(g.Trims) > 0:
+		n.fromGroups(now, out)
+	default:
+		return false
+	}
+	return true
+}
+
+// fromLeaders takes to the controller what leaders of this broker ask of it.
+func (n *Node) fromLeaders(out *effect.Out) {
+	r := &n.replicaOut
+	if len(r.Alter) > 0 {
+		n.alters++
+		out.Send(n.life.target, &message.AlterPartition{
+			Node: n.cfg.ID, Epoch: n.life.epoch, Request: n.alters,
+			Partitions: append([]message.AlterISR(nil), r.Alter...),
+		})
+		clear(r.Alter)
+		r.Alter = r.Alter[:0]
+	}
+	if len(r.Damaged) > 0 {
+		r.Damaged = r.Damaged[:0]
+		n.life.reregister()
+	}
+}
+
+// tellLeaderships passes on which shards this broker coordinates.
+func (n *Node) tellLeaderships(now message.Now, led []replica.LeadershipChange) {
+	for _, l := range led {
+		switch {
+		case l.ID.Topic != n.offsets.id || n.offsets.id == 0:
+		case l.Leading:
+			n.groups.Lead(now, l.ID.Index, l.Epoch, &n.groupOut)
+		default:
+			n.groups.Resign(now, l.ID.Index, l.Epoch, &n.groupOut)
+		}
+	}
+}
+
+// tellReplayed hands chunks of a shard's log to its coordinator and reads on.
+func (n *Node) tellReplayed(now message.Now, replayed []replica.Replay) {
+	for _, p := range replayed {
+		if p.Code != message.None {
+			continue // the leadership ends: the replica has reported the damage
+		}
+		n.groups.Replayed(now, p.ID.Index, p.Epoch, p.Batches, p.Done, &n.groupOut)
+		if !p.Done {
+			n.replicas.LocalRead(now, p.ID, p.Epoch, p.Next, &n.replicaOut)
+		}
+	}
+}
+
+// fromGroups carries out what the coordinator asks for.
+func (n *Node) fromGroups(now message.Now, out *effect.Out) {
+	g := n.groupOut
+	n.groupOut = group.Out{}
+	for _, r := range g.Replies {
+		out.Reply(r.Token, r.Msg)
+	}
+	for _, a := range g.Appends {
+		n.replicas.LocalAppend(now, n.shard(a.Shard), a.Epoch, a.Ticket, a.Batch, &n.replicaOut)
+	}
+	for _, l := range g.Loads {
+		n.replicas.LocalRead(now, n.shard(l.Shard), l.Epoch, n.logStart(l.Shard), &n.replicaOut)
+	}
+	for _, t := range g.Trims {
+		n.replicas.LocalTrim(now, n.shard(t.Shard), t.Epoch, t.Before, &n.replicaOut)
+	}
+}
+
+func (n *Node) shard(index int32) record.PartitionID {
+	return record.PartitionID{Topic: n.offsets.id, Index: index}
+}
+
+func (n *Node) logStart(shard int32) record.Offset {
+	if l := n.replicas.Log(n.shard(shard)); l != nil {
+		return l.Start()
+	}
+	return 0
+}
+
+// toReplicas tells the replicas what changed for them.
+func (n *Node) toReplicas(now message.Now, changes []message.Change) {
+	var partitions []replica.PartitionState
+	var brokers []replica.BrokerState
+	seen := map[record.PartitionID]bool{}
+	concern := func(id record.PartitionID) {
+		if !seen[id] { // the image is read once, at the version of all changes
+			seen[id] = true
+			partitions = n.concerning(partitions, id)
+		}
+	}
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.Partition != nil:
+			concern(c.Partition.ID)
+		case c.Topic != nil: // perhaps other settings
+			if t := n.image.Topic(c.Topic.ID); t != nil {
+				for _, p := range t.Partitions {
+					concern(p.ID)
+				}
+			}
+		case c.RemoveTopic != nil:
+			for _, id := range n.replicas.Partitions() {
+				if id.Topic == c.RemoveTopic.ID {
+					partitions = append(partitions, replica.PartitionState{ID: id, Removed: true})
+				}
+			}
+		case c.Broker != nil:
+			b := n.image.Broker(c.Broker.Node)
+			brokers = append(brokers, replica.BrokerState{
+				Node: b.Node, Epoch: b.Epoch, Available: !b.Fenced && !b.ShuttingDown,
+			})
+		}
+	}
+	n.replicas.Apply(now, partitions, brokers, &n.replicaOut)
+}
+
+// concerning adds the state of a partition, as the image has it now, when this
+// broker holds or held a replica of it.
+func (n *Node) concerning(list []replica.PartitionState, id record.PartitionID) []replica.PartitionState {
+	p := n.image.Partition(id)
+	if p == nil || !holds(p, n.cfg.ID) {
+		if n.replicas.Log(id) != nil {
+			list = append(list, replica.PartitionState{ID: id, Removed: true})
+		}
+		return list
+	}
+	return append(list, replica.PartitionState{
+		ID: id, Config: n.image.Topic(id.Topic).Config, Replicas: p.Replicas, ISR: p.ISR,
+		Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.PartitionEpoch,
+	})
+}
+
+func holds(p *message.PartitionChange, id message.NodeID) bool {
+	for _, r := range p.Replicas {
+		if r == id {
+			return true
+		}
+	}
+	return false
+}

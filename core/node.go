@@ -1,0 +1,151 @@
+// Package core is the whole protocol of one node as a pure state machine: a
+// broker on every node, and a controller on those that hold the metadata log.
+// Step takes one input and the time and gives effects; what the rooms below
+// (replica, controller, group) have to tell one another is carried here.
+package core
+
+import (
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/controller"
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// Node is one node of the cluster. It is not safe for concurrent use: a driver
+// steps it from one place.
+type Node struct {
+	cfg        Config
+	life       lifecycle
+	forwards   forwards
+	ids        producerIDs
+	image      *metadata.Image
+	replicas   *replica.Manager
+	groups     *group.Coordinator
+	controller *controller.Controller // nil on a node that is no voter
+
+	offsets    offsetsTopic
+	replicaOut replica.Out
+	groupOut   group.Out
+	selfMail   []message.Message // what this node sent to itself in this step
+	halted     bool
+}
+
+// New builds a node from what storage found. It acts only once it is stepped;
+// a first Tick gets it going. cfg must be valid.
+func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.Now) *Node {
+	if err := cfg.Validate(); err != nil {
+		panic("core: " + err.Error())
+	}
+	cfg = cfg.withDefaults()
+	n := &Node{
+		cfg:      cfg,
+		life:     newLifecycle(cfg, found.DiskID, now.Mono),
+		forwards: forwards{patience: cfg.Timing.RequestTimeout},
+		ids:      producerIDs{patience: cfg.Timing.RequestTimeout},
+		image:    metadata.NewImage(),
+	}
+	n.replicas = replica.New(replicaConfig(cfg), found.Logs, random.Split("replica"), now)
+	n.groups = group.New(groupConfig(cfg))
+	if cfg.isVoter() {
+		n.controller = controller.New(controllerConfig(cfg), &found, random.Split("controller"), now)
+	}
+	return n
+}
+
+// Step takes one input at the time now and adds what is to be done to out,
+// which the driver hands over empty. After a Halt it does nothing any more.
+func (n *Node) Step(now message.Now, in effect.Input, out *effect.Out) {
+	if n.halted {
+		return
+	}
+	n.replicaOut.Out = out
+	n.input(now, in, out)
+	n.settle(now, out)
+	n.tick(now, out)
+	n.settle(now, out)
+}
+
+// Wake is the time of this node's clock at which it wants a Tick.
+func (n *Node) Wake() message.Time {
+	if n.halted {
+		return message.Never
+	}
+	wake := min(n.life.wake(), n.forwards.wake(), n.ids.wake(), n.replicas.Wake(), n.groups.Wake())
+	if n.controller != nil {
+		wake = min(wake, n.controller.Wake())
+	}
+	return wake
+}
+
+// tick lets every room act whose time has come.
+func (n *Node) tick(now message.Now, out *effect.Out) {
+	n.life.tick(now.Mono, n.image.Version(), n.replicas.Damaged, out)
+	n.forwards.tick(now.Mono, n.life.target, out)
+	n.ids.tick(now.Mono, &n.life, out)
+	if now.Mono >= n.replicas.Wake() {
+		n.replicas.Tick(now, &n.replicaOut)
+	}
+	if now.Mono >= n.groups.Wake() {
+		n.groups.Tick(now, &n.groupOut)
+	}
+	if n.controller != nil && now.Mono >= n.controller.Wake() {
+		n.controller.Tick(now, out)
+	}
+}
+
+// maxRounds bounds how often rooms may answer one another within one step; more
+// means that two of them chase each other in a circle.
+const maxRounds = 10000
+
+// settle carries what the rooms told one another, and what the node sent to
+// itself, until nothing is left.
+func (n *Node) settle(now message.Now, out *effect.Out) {
+	scanned := 0
+	for range maxRounds {
+		scanned = n.collectSelfMail(scanned, out)
+		if n.halted {
+			return
+		}
+		if len(n.selfMail) > 0 {
+			m := n.selfMail[0]
+			n.selfMail = n.selfMail[1:]
+			n.receive(now, n.cfg.ID, m, out)
+			continue
+		}
+		n.selfMail = nil
+		if !n.carry(now, out) {
+			return
+		}
+	}
+	n.halt("rooms of the core answer one another without end: this is a bug", out)
+}
+
+// collectSelfMail takes messages to this node itself, and whatever follows a
+// Halt, out of the effects from index from on.
+func (n *Node) collectSelfMail(from int, out *effect.Out) int {
+	kept := from
+	for i := from; i < len(out.List); i++ {
+		e := out.List[i]
+		if s, ok := e.(effect.Send); ok && s.To == n.cfg.ID {
+			n.selfMail = append(n.selfMail, s.Msg)
+			continue
+		}
+		out.List[kept] = e
+		kept++
+		if _, ok := e.(effect.Halt); ok {
+			n.halted = true
+			break
+		}
+	}
+	clear(out.List[kept:])
+	out.List = out.List[:kept]
+	return kept
+}
+
+func (n *Node) halt(reason string, out *effect.Out) {
+	out.Add(effect.Halt{Reason: reason})
+	n.halted = true
+}

@@ -1,0 +1,129 @@
+package core
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// created makes a topic with one partition on three nodes and waits until all
+// of them are in sync.
+func created(c *cluster) (id record.PartitionID) {
+	c.wait("all brokers are live", func() bool {
+		for _, h := range c.nodes {
+			for _, o := range c.nodes {
+				if !h.core.Image().Live(o.id) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	reply := c.ask(2, &message.CreateTopic{Name: "orders", Partitions: 1, ReplicationFactor: 3})
+	require.Equal(c.t, message.None, reply.(*message.CreateTopicReply).Code, "%+v", reply)
+	id = record.PartitionID{Topic: reply.(*message.CreateTopicReply).ID}
+	c.wait("the partition has a leader everywhere", func() bool {
+		for _, h := range c.nodes {
+			if h.core.Image().Partition(id) == nil {
+				return false
+			}
+		}
+		return true
+	})
+	return id
+}
+
+func batchOf(values ...string) []byte {
+	var b record.Builder
+	for _, v := range values {
+		if err := b.Append(1_700_000_000_000, nil, []byte(v), nil); err != nil {
+			panic(err)
+		}
+	}
+	return b.Build()
+}
+
+func TestARecordIsReplicatedAcknowledgedAndReadAndSurvivesItsLeader(t *testing.T) {
+	c := newCluster(t, 3)
+	id := created(c)
+	leader := c.nodes[0].core.Image().Partition(id).Leader
+
+	produced := c.ask(leader, &message.Produce{
+		Acks: message.AcksAll, Timeout: 5 * message.Second,
+		Partitions: []message.ProducePartition{{ID: id, Records: batchOf("first", "second")}},
+	}).(*message.ProduceReply)
+	require.Equal(t, message.None, produced.Partitions[0].Code, "%+v", produced)
+	require.Equal(t, record.Offset(0), produced.Partitions[0].BaseOffset)
+	holders := 0
+	for _, h := range c.nodes {
+		if h.logs[id].end == 2 {
+			holders++
+		}
+	}
+	require.GreaterOrEqual(t, holders, 2, "acknowledged under acks=all: at least min.insync copies")
+
+	c.crash(leader)
+	survivor := c.nodes[leader%3].id
+	c.wait("another broker leads", func() bool {
+		p := c.nodes[survivor-1].core.Image().Partition(id)
+		return p.Leader != leader && p.Leader != message.NoNode
+	})
+	next := c.nodes[survivor-1].core.Image().Partition(id)
+	require.Greater(t, next.LeaderEpoch, record.LeaderEpoch(0))
+
+	fetched := c.ask(next.Leader, &message.Fetch{
+		MaxWait: 10 * message.Second, MinBytes: 1, MaxBytes: 1 << 20,
+		Partitions: []message.FetchPartition{{ID: id, LeaderEpoch: next.LeaderEpoch, LastEpoch: -1, MaxBytes: 1 << 20}},
+	}).(*message.FetchReply)
+	require.Equal(t, message.None, fetched.Partitions[0].Code, "%+v", fetched)
+	require.Equal(t, record.Offset(2), fetched.Partitions[0].HighWatermark)
+	require.NotEmpty(t, fetched.Partitions[0].Records)
+
+	c.restart(leader)
+	c.wait("the old leader is in sync again", func() bool {
+		return len(c.nodes[survivor-1].core.Image().Partition(id).ISR) == 3
+	})
+	require.Equal(t, record.Offset(2), c.nodes[leader-1].logs[id].end)
+}
+
+func TestAShutdownHandsLeadershipOverFirst(t *testing.T) {
+	c := newCluster(t, 3)
+	id := created(c)
+	leader := c.nodes[0].core.Image().Partition(id).Leader
+	c.shutdown(leader)
+	c.wait("the node has stopped", func() bool { return c.nodes[leader-1].halted != "" })
+	other := c.nodes[leader%3].core
+	require.NotEqual(t, leader, other.Image().Partition(id).Leader)
+	require.NotContains(t, other.Image().Partition(id).ISR, leader)
+}
+
+func TestAGroupCommitsAndAnotherCoordinatorRemembers(t *testing.T) {
+	c := newCluster(t, 3)
+	id := created(c)
+	coordinator := c.coordinator("readers")
+	join := c.ask(coordinator, &message.GroupHeartbeat{
+		Group: "readers", Member: "m1", MemberEpoch: message.JoinEpoch, Full: true, Topics: []string{"orders"},
+	}).(*message.GroupHeartbeatReply)
+	require.Equal(t, message.None, join.Code, "%+v", join)
+	require.Equal(t, []record.PartitionID{id}, join.Assignment)
+	commit := c.ask(coordinator, &message.CommitOffsets{
+		Group: "readers", Member: "m1", MemberEpoch: join.MemberEpoch,
+		Offsets: []message.GroupOffset{{ID: id, Offset: 7}},
+	}).(*message.CommitOffsetsReply)
+	require.Equal(t, []message.CommittedOffset{{ID: id}}, commit.Offsets)
+
+	c.crash(coordinator)
+	var got *message.FetchOffsetsReply
+	c.wait("another coordinator answers", func() bool {
+		next := c.coordinator("readers")
+		if next == coordinator {
+			return false
+		}
+		got = c.ask(next, &message.FetchOffsets{Group: "readers"}).(*message.FetchOffsetsReply)
+		return got.Code == message.None
+	})
+	require.Equal(t, []message.GroupOffset{{ID: id, Offset: 7}}, got.Offsets)
+}

@@ -1,0 +1,127 @@
+package core
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// input hands one input to the room that it is for.
+func (n *Node) input(now message.Now, in effect.Input, out *effect.Out) {
+	switch in := in.(type) {
+	case effect.Tick:
+	case effect.Received:
+		n.receive(now, in.From, in.Msg, out)
+	case effect.Requested:
+		n.request(now, in.Token, in.Msg, out)
+	case effect.Appended:
+		n.replicas.Appended(now, in, &n.replicaOut)
+	case effect.Flushed:
+		n.replicas.Flushed(now, in, &n.replicaOut)
+	case effect.ReadDone:
+		n.replicas.ReadDone(now, in, &n.replicaOut)
+	case effect.TimeFound:
+		n.replicas.TimeFound(now, in, &n.replicaOut)
+	case effect.DiskSpace:
+		n.replicas.DiskSpace(now, in, &n.replicaOut)
+	case effect.DiskFailed:
+		n.halt("the disk failed in "+in.Op+": "+in.Detail+"; what it holds is unknown, so this node stops and recovers from it when it is started again", out)
+	case effect.QuorumSaved:
+		if n.controller != nil {
+			n.controller.Saved(now, in.Seq, out)
+		}
+	case effect.Shutdown:
+		n.life.leave(now.Mono)
+	}
+}
+
+// receive takes a message of another node, or of this one.
+func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, out *effect.Out) {
+	switch m := m.(type) {
+	case *message.ReplicaFetch:
+		n.replicas.ReplicaFetch(now, from, m, &n.replicaOut)
+	case *message.ReplicaFetchReply:
+		n.replicas.ReplicaFetchReply(now, from, m, &n.replicaOut)
+	case *message.ReplicaProgress:
+		n.replicas.ReplicaProgress(now, from, m, &n.replicaOut)
+	case *message.MetadataPush:
+		n.pushed(now, m, out)
+	case *message.RegisterBrokerReply:
+		if n.life.registered(now.Mono, m, out) {
+			n.replicas.SetEpoch(n.life.epoch)
+		}
+	case *message.BrokerHeartbeatReply:
+		if n.life.heartbeatAnswered(now.Mono, m, out) {
+			n.stop(out)
+		}
+	case *message.AlterPartitionReply:
+		if m.Code == message.NotController {
+			n.life.redirect(now.Mono, m.Controller)
+		}
+		n.replicas.AlterPartitionReply(now, m, &n.replicaOut)
+	case *message.AllocateProducerIDsReply:
+		n.ids.allocated(now.Mono, m, n.pause(), out)
+	case *message.Forwarded:
+		n.forwards.answered(now.Mono, m, n.pause(), out)
+	default:
+		n.receiveAsController(now, from, m, out)
+	}
+}
+
+// receiveAsController takes what brokers and voters say to a controller. A node
+// that holds no metadata log answers as one that is not the controller.
+func (n *Node) receiveAsController(now message.Now, from message.NodeID, m message.Message, out *effect.Out) {
+	if n.controller != nil {
+		n.controller.Receive(now, from, m, out)
+		return
+	}
+	hint := n.life.target
+	switch m := m.(type) {
+	case *message.RegisterBroker:
+		out.Send(from, &message.RegisterBrokerReply{Incarnation: m.Incarnation, Code: message.NotController, Controller: hint})
+	case *message.BrokerHeartbeat:
+		out.Send(from, &message.BrokerHeartbeatReply{Epoch: m.Epoch, Code: message.NotController, Controller: hint})
+	case *message.AlterPartition:
+		out.Send(from, &message.AlterPartitionReply{Request: m.Request, Code: message.NotController, Controller: hint})
+	case *message.AllocateProducerIDs:
+		out.Send(from, &message.AllocateProducerIDsReply{Request: m.Request, Code: message.NotController, Controller: hint})
+	case *message.Forward:
+		out.Send(from, &message.Forwarded{Request: m.Request, Code: message.NotController, Controller: hint})
+	}
+}
+
+// pause is how long to wait before asking again after a NotController.
+func (n *Node) pause() message.Duration { return n.cfg.Timing.HeartbeatInterval / 2 }
+
+// request takes a request of a client. Each gets exactly one Reply, but for a
+// Produce with acks=0.
+func (n *Node) request(now message.Now, token message.Token, r message.Request, out *effect.Out) {
+	switch r := r.(type) {
+	case *message.Produce:
+		n.replicas.Produce(now, token, r, &n.replicaOut)
+	case *message.Fetch:
+		n.replicas.Fetch(now, token, r, &n.replicaOut)
+	case *message.ListOffsets:
+		n.replicas.ListOffsets(now, token, r, &n.replicaOut)
+	case *message.OffsetForLeaderEpoch:
+		n.replicas.OffsetForLeaderEpoch(now, token, r, &n.replicaOut)
+	case *message.DeleteRecords:
+		n.replicas.DeleteRecords(now, token, r, &n.replicaOut)
+	case *message.Metadata:
+		n.describe(token, r, out)
+	case *message.InitProducerID:
+		n.ids.init(now.Mono, token, out)
+	case *message.FindCoordinator:
+		n.findCoordinator(now, token, r, out)
+	case *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders:
+		n.forwards.send(now.Mono, token, r, n.life.target, out)
+	default:
+		n.groups.Request(now, token, r, &n.groupOut)
+	}
+}
+
+// stop ends a controlled shutdown: everything this node led has moved.
+func (n *Node) stop(out *effect.Out) {
+	n.replicas.Stop(&n.replicaOut)
+	out.Add(effect.Halt{Clean: true, Reason: "shut down as asked"})
+	n.halted = true
+}
