@@ -1,5 +1,167 @@
 package vfs
 
-// OS returns the file system below a folder of this machine, which it makes if
-// needed.
-func OS(dir string) (FS, error) { panic("not built yet") }
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// OS returns the file system below a folder of this machine. It makes the
+// folder, and makes its name durable, if it does not exist.
+func OS(dir string) (FS, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeDurable(dir); err != nil {
+		return nil, translate(err)
+	}
+	return osFS(dir), nil
+}
+
+// makeDurable makes a folder and those above it, and syncs each name.
+func makeDurable(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return fmt.Errorf("vfs: %s is a file; a data folder is needed", dir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := makeDurable(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	return errors.Join(err, d.Close())
+}
+
+// osFS is the path of the folder.
+type osFS string
+
+func (o osFS) path(name string) string { return filepath.Join(string(o), filepath.FromSlash(name)) }
+
+func (o osFS) Create(name string) (File, error) {
+	return opened(os.OpenFile(o.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644))
+}
+
+func (o osFS) Open(name string) (File, error) {
+	return opened(os.OpenFile(o.path(name), os.O_RDWR, 0))
+}
+
+func opened(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, translate(err)
+	}
+	return &osFile{f}, nil
+}
+
+func (o osFS) Remove(name string) error { return translate(os.Remove(o.path(name))) }
+
+func (o osFS) Rename(from, to string) error { return translate(os.Rename(o.path(from), o.path(to))) }
+
+func (o osFS) Mkdir(name string) error {
+	err := os.Mkdir(o.path(name), 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		if info, stat := os.Stat(o.path(name)); stat == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return translate(err)
+}
+
+func (o osFS) ReadDir(name string) ([]Entry, error) {
+	list, err := os.ReadDir(o.path(name)) // sorted
+	if err != nil {
+		return nil, translate(err)
+	}
+	entries := make([]Entry, len(list))
+	for i, e := range list {
+		entries[i] = Entry{Name: e.Name(), Dir: e.IsDir()}
+	}
+	return entries, nil
+}
+
+func (o osFS) SyncDir(name string) error { return translate(syncDir(o.path(name))) }
+
+func (o osFS) Free() (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(string(o), &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * s.Bsize, nil
+}
+
+func (o osFS) Lock(name string) (io.Closer, error) {
+	f, err := os.OpenFile(o.path(name), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, translate(err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, err
+	}
+	return f, nil // the lock ends with the descriptor
+}
+
+type osFile struct{ f *os.File }
+
+func (o *osFile) ReadAt(b []byte, off int64) (int, error) { return o.f.ReadAt(b, off) }
+
+func (o *osFile) WriteAt(b []byte, off int64) (int, error) {
+	n, err := o.f.WriteAt(b, off) // goes on after a short write until an error
+	return n, translate(err)
+}
+
+func (o *osFile) Truncate(size int64) error { return translate(o.f.Truncate(size)) }
+
+func (o *osFile) Size() (int64, error) {
+	info, err := o.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// Sync is fdatasync: it leaves out times, but never a size without which the
+// data could not be read.
+func (o *osFile) Sync() error {
+	for {
+		err := unix.Fdatasync(int(o.f.Fd()))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return err
+	}
+}
+
+func (o *osFile) Close() error { return o.f.Close() }
+
+// translate gives a full disk and a used-up quota one name.
+func translate(err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package simdisk
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+)
+
+// Limit tells how many bytes from the start of a file may be damaged; 0 spares
+// the file. durable is how much of it is durable. A nil Limit allows all that
+// is durable.
+type Limit func(path string, durable int64) int64
+
+// Kind is a kind of damage.
+type Kind string
+
+// Kinds of damage.
+const (
+	Flip      Kind = "flip"
+	Misdirect Kind = "misdirect"
+	Lose      Kind = "lose"
+)
+
+// Damage is what a fault did to durable data.
+type Damage struct {
+	Kind   Kind
+	Path   string
+	Offset int64 // the first byte that is hit
+	Size   int64 // bytes that are hit
+	Bit    uint8 // of the byte at Offset; for Flip
+}
+
+// victim is a file that may be hit, below limit.
+type victim struct {
+	path  string
+	in    *folder
+	name  string
+	file  *content
+	limit int64
+}
+
+// victims lists, in the order of paths, the files whose name and content are
+// durable and that limit allows to be hit.
+func (d *Disk) victims(limit Limit) []victim {
+	var list []victim
+	var visit func(f *folder, path string)
+	visit = func(f *folder, path string) {
+		for _, e := range f.durable {
+			i, found := f.seen.find(e.name)
+			if !found || !f.seen[i].is(e) {
+				continue
+			}
+			if e.dir != nil {
+				visit(e.dir, path+e.name+"/")
+				continue
+			}
+			durable := min(e.file.durable, int64(len(e.file.data)))
+			bound := durable
+			if limit != nil {
+				bound = min(bound, limit(path+e.name, durable))
+			}
+			list = append(list, victim{path + e.name, f, e.name, e.file, bound})
+		}
+	}
+	visit(d.root, "")
+	return list
+}
+
+// pick chooses a durable byte that may be hit, each with the same chance.
+func pick(list []victim, random *chance.Stream) (v victim, off int64, ok bool) {
+	var sum int64
+	for _, v := range list {
+		sum += max(v.limit, 0)
+	}
+	if sum == 0 {
+		return victim{}, 0, false
+	}
+	at := random.Below(sum)
+	for _, v := range list {
+		if at < v.limit {
+			return v, at, true
+		}
+		at -= max(v.limit, 0)
+	}
+	panic("simdisk: the sum of the parts is not the whole")
+}
+
+// rot changes durable bytes under everybody's eyes, without making them dirty.
+func (c *content) rot(off int64, b []byte) {
+	c.own()
+	copy(c.data[off:], b)
+	for i := range c.dirty {
+		p := &c.dirty[i]
+		if first := p.number * pageSize; p.kept && first < off+int64(len(b)) && off < first+int64(len(p.old)) {
+			from := max(off, first)
+			copy(p.old[from-first:], b[from-off:])
+		}
+	}
+}
+
+// FlipBit turns one bit of durable data, on the disk and in the page cache.
+// False: there is nothing that may be hit.
+func (d *Disk) FlipBit(random *chance.Stream, limit Limit) (Damage, bool) {
+	v, off, ok := pick(d.victims(limit), random)
+	if !ok {
+		return Damage{}, false
+	}
+	bit := uint8(random.Below(8))
+	v.file.rot(off, []byte{v.file.data[off] ^ 1<<bit})
+	return Damage{Kind: Flip, Path: v.path, Offset: off, Size: 1, Bit: bit}, true
+}
+
+// Misdirect overwrites up to a page of durable data, in whole sectors, by bytes
+// that belong elsewhere: a write that went to the wrong place. False: nothing
+// may be hit, or what was written was there before.
+func (d *Disk) Misdirect(random *chance.Stream, limit Limit) (Damage, bool) {
+	v, off, ok := pick(d.victims(limit), random)
+	source, from, ok2 := pick(d.victims(nil), random)
+	if !ok || !ok2 {
+		return Damage{}, false
+	}
+	off -= off % sectorSize
+	size := min(random.Between(1, pageSize/sectorSize)*sectorSize, v.limit-off, int64(len(source.file.data))-from)
+	stray := bytes.Clone(source.file.data[from : from+size])
+	if bytes.Equal(stray, v.file.data[off:off+size]) {
+		return Damage{}, false
+	}
+	v.file.rot(off, stray)
+	return Damage{Kind: Misdirect, Path: v.path, Offset: off, Size: size}, true
+}
+
+// LoseFile lets one file vanish whose name and content are durable. limit
+// spares those files for which it returns 0. Who has the file open can still
+// read it.
+func (d *Disk) LoseFile(random *chance.Stream, limit Limit) (Damage, bool) {
+	fit := slices.DeleteFunc(d.victims(nil), func(v victim) bool {
+		return limit != nil && limit(v.path, v.limit) <= 0
+	})
+	if len(fit) == 0 {
+		return Damage{}, false
+	}
+	v := fit[random.Below(int64(len(fit)))]
+	d.forget(entry{file: v.file})
+	v.in.seen.unset(v.name)
+	v.in.durable.unset(v.name)
+	return Damage{Kind: Lose, Path: v.path, Size: int64(len(v.file.data))}, true
+}
