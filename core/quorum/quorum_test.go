@@ -1,0 +1,303 @@
+package quorum
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+func TestThreeVotersElectOneAndCommit(t *testing.T) {
+	c := newClub(t, 1, 3, Config{})
+	for i := range 5 {
+		c.commit(fmt.Sprintf("entry %d", i))
+	}
+	require.Len(t, c.leaders, 1)
+}
+
+func TestALoneVoterServesAtOnce(t *testing.T) {
+	c := newClub(t, 1, 1, Config{})
+	c.commit("alone")
+	require.Less(t, c.now, message.Time(100*message.Millisecond))
+	require.Equal(t, message.Never, c.nodes[1].q.Wake(), "a lone leader waits for nothing")
+}
+
+func TestALeaderCutOffStopsServingAndTheOthersGoOn(t *testing.T) {
+	c := newClub(t, 2, 3, Config{})
+	c.commit("before")
+	old := c.elect()
+	c.isolate(old, true)
+	v, ok := c.propose(old, "lost")
+	require.True(t, ok, "it cannot know yet")
+	c.run(2*message.Second, "the old leader gives up", func() bool {
+		_, ready := c.nodes[old].q.Leads()
+		return !ready
+	})
+	require.NotEqual(t, old, c.elect())
+	c.propose(c.leader(), "kept")
+	c.pass(message.Second)
+	c.isolate(old, false)
+	c.commit("after")
+	require.NotEqual(t, "lost", string(c.decided[v].Data))
+	require.Equal(t, c.nodes[1].q.View().Digest, c.nodes[2].q.View().Digest)
+}
+
+func TestAVoterThatHearsALeaderHelpsNobodyToDeposeIt(t *testing.T) {
+	c := newClub(t, 3, 3, Config{})
+	c.commit("one")
+	leader := c.elect()
+	other := leader%3 + 1
+	c.cut[[2]message.NodeID{leader, other}] = true // it no longer hears the leader
+	term, _ := c.nodes[leader].q.Leads()
+	c.pass(20 * message.Second)
+	now, ready := c.nodes[leader].q.Leads()
+	require.True(t, ready)
+	require.Equal(t, term, now)
+}
+
+func TestRestartsKeepWhatWasCommitted(t *testing.T) {
+	c := newClub(t, 4, 3, Config{})
+	c.commit("kept")
+	for _, id := range c.ids {
+		c.crash(id)
+	}
+	for _, id := range c.ids {
+		c.start(id)
+	}
+	c.commit("more")
+	require.Contains(t, string(c.nodes[1].state), "kept")
+}
+
+func TestASlowVoterGetsASnapshot(t *testing.T) {
+	c := newClub(t, 5, 3, Config{SnapshotEntries: 20, KeepEntries: 5})
+	c.commit("first")
+	slow := c.elect()%3 + 1
+	c.isolate(slow, true)
+	for i := range 100 {
+		v, _ := c.propose(c.elect(), fmt.Sprint(i, ";"))
+		c.run(message.Second, "committed", func() bool { return c.nodes[c.elect()].version() >= v })
+	}
+	c.isolate(slow, false)
+	// The first snapshot is lost on the way.
+	c.run(5*message.Second, "a snapshot leaves", func() bool {
+		for i, l := range c.mail {
+			if l.to == slow && strings.Contains(string(l.data), "99;") {
+				c.mail = append(c.mail[:i], c.mail[i+1:]...)
+				return true
+			}
+		}
+		return false
+	})
+	c.commit("last")
+	require.Equal(t, c.nodes[c.leader()].state, c.nodes[slow].state)
+	require.Greater(t, c.nodes[slow].q.journal.snapshotIndex, uint64(50))
+
+	c.crash(slow)
+	c.start(slow)
+	c.commit("again")
+	require.Equal(t, c.nodes[c.leader()].state, c.nodes[slow].state)
+}
+
+func TestAVoterWithALostDiskDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
+	c := newClub(t, 6, 3, Config{})
+	c.commit("all")
+	leader := c.elect()
+	behind, wiped := leader%3+1, (leader+1)%3+1
+	c.isolate(behind, true)
+	v, _ := c.propose(leader, "held by two")
+	c.run(message.Second, "committed", func() bool { return c.nodes[wiped].version() >= v })
+	// The second copy is wiped and comes back while the first one is away.
+	c.crash(wiped)
+	c.nodes[wiped].disk = nil
+	c.crash(leader)
+	c.isolate(behind, false)
+	c.start(wiped)
+	c.pass(20 * message.Second)
+	require.Equal(t, message.NoNode, c.leader(), "two voters without the entry must not lead")
+	require.False(t, c.nodes[wiped].q.View().Admitted)
+
+	c.start(leader)
+	c.commit("afterwards")
+	require.Equal(t, "held by two", string(c.decided[v].Data))
+	require.True(t, c.nodes[wiped].q.View().Whole)
+}
+
+func TestAVoterWipedUnderALivingLeaderIsCaughtUp(t *testing.T) {
+	c := newClub(t, 7, 3, Config{})
+	for i := range 10 {
+		c.commit(fmt.Sprint("e", i))
+	}
+	wiped := c.elect()%3 + 1
+	c.crash(wiped)
+	c.nodes[wiped].disk = nil
+	c.start(wiped)
+	c.commit("for all")
+	require.Empty(t, c.nodes[wiped].halted)
+}
+
+func TestADamagedJournalMakesAVoterMute(t *testing.T) {
+	q := New(Config{ClusterID: "c", ID: 1, Voters: []message.NodeID{1}}, nil, "frame 3 has a bad checksum",
+		chance.New(1), 0)
+	out := &Out{Out: &effect.Out{}}
+	q.Begin(0, out)
+	q.Tick(q.Wake(), out)
+	q.Tick(1, out)
+	require.Equal(t, []effect.Effect{effect.Halt{
+		Reason: "metadata quorum: frame 3 has a bad checksum; " + advice,
+	}}, out.List)
+	_, ok := q.Propose(2, []byte("x"), out)
+	require.False(t, ok)
+	require.Equal(t, message.Never, q.Wake())
+}
+
+func TestAJournalOfOtherVotersIsRefused(t *testing.T) {
+	c := newClub(t, 8, 1, Config{})
+	c.commit("one")
+	q := New(Config{ClusterID: "club", ID: 1, Voters: []message.NodeID{1, 2, 3}}, c.nodes[1].disk, "", chance.New(1), 0)
+	require.Contains(t, q.View().Mute, "another set of voters")
+}
+
+func TestACommittedEntryLostFromDiskHalts(t *testing.T) {
+	c := newClub(t, 9, 3, Config{})
+	for i := range 5 {
+		c.commit(fmt.Sprint("e", i))
+	}
+	loser := c.elect()%3 + 1
+	c.crash(loser)
+	disk := c.nodes[loser].disk
+	c.nodes[loser].disk = disk[:len(disk)-3] // behind the back of storage
+	c.start(loser)
+	c.run(10*message.Second, "it notices", func() bool { return c.nodes[loser].halted != "" })
+	require.Contains(t, c.nodes[loser].halted, "lost?")
+}
+
+// What follows from a seed must follow byte for byte.
+func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
+	play := func() []string {
+		c := newClub(t, 42, 3, Config{SnapshotEntries: 10, KeepEntries: 3})
+		c.lossy = true
+		for i := range 40 {
+			c.pass(300 * message.Millisecond)
+			if l := c.leader(); l != message.NoNode {
+				c.propose(l, fmt.Sprint("p", i))
+			}
+			if i%7 == 3 {
+				id := c.ids[c.random.Below(3)]
+				c.crash(id)
+				c.start(id)
+			}
+		}
+		return c.trace
+	}
+	first, second := play(), play()
+	require.Greater(t, len(first), 500)
+	require.Equal(t, first, second)
+}
+
+// Whatever the network and crashes do, Raft's promises hold (checked by
+// observe and carry at every step), and when the trouble ends the voters agree.
+func TestTroubleNeverBreaksThePromises(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		voters := rapid.SampledFrom([]int{1, 2, 3, 4, 5}).Draw(rt, "voters")
+		c := newClub(t, rapid.Uint64().Draw(rt, "seed"), voters, Config{
+			SnapshotEntries: rapid.SampledFrom([]int{5, 50}).Draw(rt, "snapshot"),
+			KeepEntries:     rapid.SampledFrom([]int{1, 10}).Draw(rt, "keep"),
+		})
+		c.lossy = true
+		wiped := false
+		for i := range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			id := c.ids[c.random.Below(int64(voters))]
+			switch m := c.nodes[id]; rapid.IntRange(0, 9).Draw(rt, "what") {
+			case 0:
+				c.isolate(id, true)
+			case 1, 2:
+				c.isolate(id, false)
+			case 3:
+				if !m.down {
+					c.crash(id)
+				}
+			case 4:
+				if m.down {
+					c.start(id)
+				}
+			case 5:
+				if !m.down && !wiped && voters > 2 {
+					wiped = true // fewer than a majority
+					c.crash(id)
+					m.disk = nil
+					c.start(id)
+				}
+			default:
+				for _, l := range c.ids {
+					if _, ready := c.nodes[l].q.Leads(); ready && !c.nodes[l].down {
+						c.propose(l, fmt.Sprint(i, ";"))
+					}
+				}
+			}
+			c.pass(message.Duration(rapid.IntRange(1, 2000).Draw(rt, "ms")) * message.Millisecond)
+		}
+		c.lossy = false
+		for _, id := range c.ids {
+			c.isolate(id, false)
+			require.Empty(t, c.nodes[id].halted)
+			if c.nodes[id].down {
+				c.start(id)
+			}
+		}
+		c.commit("the end")
+		for _, id := range c.ids[1:] {
+			require.Equal(t, c.nodes[1].state, c.nodes[id].state)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	c := newClub(f, 1, 3, Config{SnapshotEntries: 5, KeepEntries: 1})
+	for i := range 12 {
+		c.commit(fmt.Sprint("e", i))
+	}
+	for _, frame := range c.nodes[1].disk {
+		f.Add(frame)
+	}
+	for _, l := range c.mail {
+		f.Add(l.data)
+	}
+	mark := fingerprint("club", c.ids)
+	f.Add(encodeProbe(mark, probe{1}))
+	f.Add(encodeAnswer(mark, answer{1, 2, position{3, 4}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if frame, err := decodeFrame(b); err == nil && frame.identity == nil {
+			again, err := decodeFrame(frame.encode())
+			require.NoError(t, err)
+			require.Equal(t, frame, again)
+		}
+		_, _ = decode(b, mark, 2, 1, []uint64{1, 2, 3})
+		// A whole voter must survive it, too.
+		q := New(Config{ClusterID: "club", ID: 1, Voters: c.ids}, [][]byte{b}, "", chance.New(1), 0)
+		q.Receive(0, 2, b, &Out{Out: &effect.Out{}})
+	})
+}
+
+func BenchmarkCommitOverThreeVoters(b *testing.B) {
+	c := newClub(b, 1, 3, Config{})
+	c.commit("warm")
+	leader := c.elect()
+	steps := 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		c.trace = c.trace[:0]
+		v, _ := c.propose(leader, "0123456789012345678901234567890123456789")
+		for c.nodes[leader].version() < v {
+			c.step()
+			steps++
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(steps), "ns/step")
+}

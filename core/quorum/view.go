@@ -1,0 +1,75 @@
+package quorum
+
+import (
+	"go.etcd.io/raft/v3"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// Role is what a voter is in its term.
+type Role uint8
+
+// The roles. A candidate may still be asking whether it should stand at all.
+const (
+	Follower Role = iota
+	Candidate
+	Leader
+)
+
+// View is what observers may see of a voter.
+type View struct {
+	ID      message.NodeID
+	Term    Term
+	Vote    message.NodeID // in Term, maybe not durable yet; NoNode: none
+	Role    Role
+	Leader  message.NodeID // of Term, as far as known
+	Ready   bool           // leads, and has applied all that was committed before
+	Commit  message.Version
+	Last    message.Version // end of the log, durable or not
+	Applied message.Version
+	// SavedVote is the durable vote in SavedTerm. Only such a vote binds, and
+	// no message speaks of another one.
+	SavedTerm Term
+	SavedVote message.NodeID
+	// Digest is over all entries up to Applied: voters with the same Applied
+	// must have the same one.
+	Digest   uint64
+	Admitted bool   // false: an empty voter that waits for the others
+	Whole    bool   // false: a voter that lost its journal and has not caught up
+	Mute     string // why it takes no part for good
+}
+
+// View returns the present state.
+func (q *Quorum) View() View {
+	_, ready := q.Leads()
+	v := View{
+		ID:        q.cfg.ID,
+		Term:      Term(q.journal.term),
+		Vote:      message.NodeID(q.journal.vote),
+		Leader:    message.NodeID(q.leader),
+		Ready:     ready,
+		Commit:    message.Version(q.journal.commit),
+		Last:      message.Version(q.journal.last()),
+		Applied:   message.Version(q.applied),
+		SavedTerm: Term(q.saved.term),
+		SavedVote: message.NodeID(q.saved.vote),
+		Digest:    q.digest,
+		Admitted:  q.node != nil,
+		Whole:     q.whole(),
+		Mute:      q.mute,
+	}
+	switch q.role {
+	case raft.StateLeader:
+		v.Role = Leader
+	case raft.StateCandidate, raft.StatePreCandidate:
+		v.Role = Candidate
+	}
+	return v
+}
+
+// EntryTerm returns the term of the entry at a version, unless the log does
+// not hold it (any more).
+func (q *Quorum) EntryTerm(v message.Version) (Term, bool) {
+	term, err := q.journal.Term(uint64(v))
+	return Term(term), err == nil
+}

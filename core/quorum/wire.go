@@ -1,0 +1,173 @@
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/pack"
+)
+
+// A message between voters is one byte for its kind, the fingerprint of the
+// cluster, and then a message of the engine, a probe or an answer.
+const (
+	kindEngine = 1
+	kindProbe  = 2
+	kindAnswer = 3
+)
+
+// probe asks every other voter what it knows (see admission).
+type probe struct{ nonce uint64 }
+
+// answer tells an empty voter how far this one is.
+type answer struct {
+	nonce uint64
+	term  uint64
+	end   position
+}
+
+// fingerprint names a cluster and its set of voters. A message with another
+// one is from a node that is set up differently, and is ignored.
+func fingerprint(clusterID string, voters []message.NodeID) uint32 {
+	h := fnv.New32a()
+	b := pack.String(nil, clusterID)
+	for _, v := range voters {
+		b = pack.Uint(b, uint64(v))
+	}
+	h.Write(b)
+	return h.Sum32()
+}
+
+func head(kind byte, mark uint32, size int) []byte {
+	to := make([]byte, 1, size+8)
+	to[0] = kind
+	return pack.Uint(to, uint64(mark))
+}
+
+func encodeProbe(mark uint32, p probe) []byte { return pack.Uint(head(kindProbe, mark, 16), p.nonce) }
+
+func encodeAnswer(mark uint32, a answer) []byte {
+	to := head(kindAnswer, mark, 32)
+	to = pack.Uint(to, a.nonce)
+	to = pack.Uint(to, a.term)
+	to = pack.Uint(to, a.end.term)
+	return pack.Uint(to, a.end.index)
+}
+
+// encodeEngine packs a message of the engine. Sender and receiver are those of
+// the envelope; the context is of no use without read requests and transfers.
+func encodeEngine(mark uint32, m *pb.Message) []byte {
+	size := 40
+	for _, e := range m.GetEntries() {
+		size += entryCost(e.GetData())
+	}
+	size += len(m.GetSnapshot().GetData())
+	to := head(kindEngine, mark, size)
+	to = pack.Uint(to, uint64(m.GetType()))
+	to = pack.Uint(to, m.GetTerm())
+	to = pack.Uint(to, m.GetLogTerm())
+	to = pack.Uint(to, m.GetIndex())
+	to = pack.Uint(to, m.GetCommit())
+	to = pack.Bool(to, m.GetReject())
+	to = pack.Uint(to, m.GetRejectHint())
+	switch m.GetType() {
+	case pb.MsgSnap:
+		s := m.GetSnapshot()
+		to = pack.Uint(to, s.GetMetadata().GetIndex())
+		to = pack.Uint(to, s.GetMetadata().GetTerm())
+		to = pack.Bytes(to, s.GetData())
+	case pb.MsgApp:
+		to = pack.Bool(to, len(m.GetEntries()) > 0)
+		if len(m.GetEntries()) > 0 {
+			to = encodeEntries(to, m.GetEntries())
+		}
+	}
+	return to
+}
+
+// received is one decoded message: exactly one field is set.
+type received struct {
+	engine *pb.Message
+	probe  *probe
+	answer *answer
+}
+
+var errOther = errors.New("quorum: from a node with another cluster id or other voters")
+
+// decode reads a message of another voter. Whatever it lets through is well
+// formed: of a type that voters send, of a term, with entries that follow one
+// another. It never panics.
+func decode(b []byte, mark uint32, from, to uint64, voters []uint64) (received, error) {
+	var m received
+	r := pack.Read(b)
+	kind := r.Byte()
+	if sent := r.Uint(); r.Err() == nil && sent != uint64(mark) {
+		return m, errOther
+	}
+	switch kind {
+	case kindEngine:
+		m.engine = decodeEngine(&r, voters)
+		m.engine.From, m.engine.To = &from, &to
+	case kindProbe:
+		m.probe = &probe{r.Uint()}
+	case kindAnswer:
+		m.answer = &answer{nonce: r.Uint(), term: r.Uint(), end: position{r.Uint(), r.Uint()}}
+	default:
+		r.Fail(fmt.Errorf("quorum: unknown kind of message %d", kind))
+	}
+	if r.Err() == nil && r.Left() > 0 {
+		r.Fail(errors.New("quorum: bytes behind the message"))
+	}
+	return m, r.Err()
+}
+
+func decodeEngine(r *pack.Reader, voters []uint64) *pb.Message {
+	kind := pb.MessageType(r.Uint())
+	m := &pb.Message{
+		Type:       kind.Enum(),
+		Term:       new(r.Uint()),
+		LogTerm:    new(r.Uint()),
+		Index:      new(r.Uint()),
+		Commit:     new(r.Uint()),
+		Reject:     new(r.Bool()),
+		RejectHint: new(r.Uint()),
+	}
+	switch kind {
+	case pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp,
+		pb.MsgHeartbeat, pb.MsgHeartbeatResp:
+	case pb.MsgApp:
+		if r.Bool() {
+			m.Entries = decodeEntries(r, m.GetIndex()+1)
+			n := len(m.GetEntries())
+			if n > 0 && (m.GetEntries()[0].GetTerm() < m.GetLogTerm() || m.GetEntries()[n-1].GetTerm() > m.GetTerm()) {
+				r.Fail(errors.New("quorum: entries of impossible terms"))
+			}
+		}
+	case pb.MsgSnap:
+		m.Snapshot = decodeSnapshot(r, voters, m.GetTerm())
+	default:
+		r.Fail(fmt.Errorf("quorum: voters do not send messages of type %d", kind))
+	}
+	// Term 0 would make the engine take the message for one of its own.
+	if m.GetTerm() == 0 || max(m.GetIndex(), m.GetCommit(), m.GetRejectHint()) > 1<<62 {
+		r.Fail(errors.New("quorum: a message without a term, or of an impossible index"))
+	}
+	return m
+}
+
+func decodeSnapshot(r *pack.Reader, voters []uint64, term uint64) *pb.Snapshot {
+	s := &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
+		ConfState: &pb.ConfState{Voters: voters, AutoLeave: new(false)},
+		Index:     new(r.Uint()),
+		Term:      new(r.Uint()),
+	}}
+	s.Data = r.Bytes()
+	at := s.GetMetadata()
+	if len(s.Data) < 8 || at.GetIndex() == 0 || at.GetIndex() > 1<<62 || at.GetTerm() == 0 || at.GetTerm() > term {
+		r.Fail(errors.New("quorum: an impossible snapshot"))
+	}
+	return s
+}
