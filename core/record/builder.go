@@ -33,6 +33,13 @@ func (b *Builder) Records() []byte {
 	return b.buf[HeaderSize:]
 }
 
+// Reserve makes room for a batch of size bytes in one go.
+func (b *Builder) Reserve(size int) {
+	if cap(b.buf) < size {
+		b.buf = append(make([]byte, 0, max(size, HeaderSize)), b.buf...)
+	}
+}
+
 // SizeBound is an upper bound of what a record adds to a batch.
 func SizeBound(key, value []byte, headers []RecordHeader) int {
 	const fixed = maxVarint32 + 1 + binary.MaxVarintLen64 + 4*maxVarint32

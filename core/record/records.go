@@ -87,14 +87,14 @@ func readBytes(b []byte, at int) (value []byte, next int) {
 // what a codec made of it. The walk checks everything that it reads, and that
 // there are exactly as many records as the header says.
 func Records(h *Header, payload []byte) RecordIterator {
-	return RecordIterator{header: h, rest: payload}
+	return RecordIterator{header: *h, rest: payload}
 }
 
 // RecordIterator is a walk that Records began.
 type RecordIterator struct {
 	Record Record
 
-	header *Header
+	header Header // a copy: a pointer would put the caller's header on the heap
 	rest   []byte
 	read   int32
 	err    error
