@@ -32,122 +32,86 @@
 package group
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // TopicName is the internal topic whose partitions hold the groups.
 const TopicName = "__consumer_offsets"
 
-// Config bounds what groups may do. Zero fields mean the default.
-type Config struct {
-	SessionTimeout      message.Duration // for members that name none; 45 s
-	MinSessionTimeout   message.Duration // 1 s
-	MaxSessionTimeout   message.Duration // 30 min
-	RebalanceTimeout    message.Duration // for members that name none; 5 min
-	HeartbeatInterval   message.Duration // told to members; 5 s, never above a third of the session
-	MaxMembers          int              // members of one group; 1000
-	MaxNote             int              // bytes of GroupOffset.Note; 4096
-	OffsetRetention     message.Duration // life of the offsets of an empty group; 7 days
-	EmptyGroupRetention message.Duration // life of an empty group without offsets; 1 h
-	MaxBatchBytes       int              // bytes of one appended batch; 512 KiB
-	MaxWaiting          int              // replies that wait for one shard's appends; 10000
-	SnapshotMinimum     int              // records in a log before a snapshot is worth it; 10000
-	SnapshotFactor      int              // ... and this many records per live key; 4
-	RetryBackoff        message.Duration // between attempts to append after a failed one; 100 ms
-}
-
-// TopicView tells which topics there are. It is the broker's image of the
-// cluster, read live: it must never go back to an older version.
-type TopicView interface {
-	ByName(name string) (id record.TopicID, partitions int32, ok bool)
-	ByID(id record.TopicID) (name string, partitions int32, ok bool)
-}
-
-// Out gathers what one call wants done. Within one shard, Appends are to be
-// appended in the order given.
-type Out struct {
-	Replies []Reply
-	Appends []Append
-	Loads   []Load
-	Trims   []Trim
-	Halt    string // not empty: the coordinator found its own state impossible
-}
-
-// Reply answers the request that came with Token.
-type Reply struct {
-	Token message.Token
-	Msg   message.Reply
-}
-
-// Append wants a batch appended to a shard's partition with acks=all,
-// under leader epoch Epoch or not at all. Answered by one Wrote.
-type Append struct {
-	Shard  int32
-	Epoch  record.LeaderEpoch
-	Ticket uint64
-	Batch  []byte
-}
-
-// Load wants a shard's partition read from its log start up to its high
-// watermark, once that has reached the start of Epoch. Answered by Replayed.
-type Load struct {
-	Shard int32
-	Epoch record.LeaderEpoch
-}
-
-// Trim says that replay needs no record below Before any more: the log start
-// may move there. Not answered; a lost one is asked for again by the next
-// leader.
-type Trim struct {
-	Shard  int32
-	Epoch  record.LeaderEpoch
-	Before record.Offset
-}
-
-// Empty forgets everything and keeps the memory.
-func (o *Out) Empty() {
-	clear(o.Replies)
-	clear(o.Appends)
-	*o = Out{Replies: o.Replies[:0], Appends: o.Appends[:0], Loads: o.Loads[:0], Trims: o.Trims[:0]}
-}
-
 // Coordinator holds all shards that this broker leads.
-type Coordinator struct{ cfg Config }
+type Coordinator struct {
+	cfg     Config
+	topics  TopicView
+	shards  []*shard                     // by index
+	fenced  map[int32]record.LeaderEpoch // the highest epoch of each shard that was led or resigned
+	tickets map[uint64]*shard            // whose append a ticket is
+	last    uint64                       // the ticket given out last
+	wake    message.Time                 // as of the last call, when fresh
+	fresh   bool
+}
 
 // New returns a coordinator that leads nothing. It needs no randomness.
-func New(cfg Config) *Coordinator { return &Coordinator{cfg: cfg} }
+func New(cfg Config) *Coordinator {
+	return &Coordinator{
+		cfg:     cfg.withDefaults(),
+		fenced:  map[int32]record.LeaderEpoch{},
+		tickets: map[uint64]*shard{},
+	}
+}
 
 // Lead starts the leadership of a shard in an epoch: it is loaded before it
 // serves. Ignored unless epoch is higher than any that was led or resigned.
-func (c *Coordinator) Lead(now message.Now, shard int32, epoch record.LeaderEpoch, out *Out) {
-	panic("not built yet")
+func (c *Coordinator) Lead(_ message.Now, index int32, epoch record.LeaderEpoch, out *Out) {
+	if last, known := c.fenced[index]; known && epoch <= last {
+		return
+	}
+	c.fenced[index] = epoch
+	c.forget(index, out)
+	at, _ := c.find(index)
+	s := newShard(c, index, epoch)
+	c.shards = slices.Insert(c.shards, at, s)
+	s.load(out)
+	c.fresh = false
 }
 
 // Resign ends the leadership of a shard in every epoch up to epoch, forgets
 // its state and answers NotCoordinator to those who wait.
-func (c *Coordinator) Resign(now message.Now, shard int32, epoch record.LeaderEpoch, out *Out) {
-	panic("not built yet")
+func (c *Coordinator) Resign(_ message.Now, index int32, epoch record.LeaderEpoch, out *Out) {
+	if last, known := c.fenced[index]; known && epoch < last {
+		return
+	}
+	c.fenced[index] = epoch
+	c.forget(index, out)
+	c.fresh = false
 }
 
 // Replayed hands over the next committed batches of a Load, in order from the
 // log start; done says that these were the last, and the shard begins to serve.
 // The batches may be changed after the call.
-func (c *Coordinator) Replayed(now message.Now, shard int32, epoch record.LeaderEpoch, batches []byte, done bool, out *Out) {
-	panic("not built yet")
+func (c *Coordinator) Replayed(now message.Now, index int32, epoch record.LeaderEpoch, batches []byte, done bool, out *Out) {
+	s := c.led(index)
+	if s == nil || s.epoch != epoch || s.phase != loading {
+		return
+	}
+	s.replayed(now, batches, done, out)
+	c.fresh = false
 }
 
 // Wrote completes the Append of a ticket: code None says that it is committed
-// with its first record at base.
+// with its first record at base. Completions come in the order of the appends.
 func (c *Coordinator) Wrote(now message.Now, ticket uint64, code message.Code, base record.Offset, out *Out) {
-	panic("not built yet")
-}
-
-// Request handles a client's GroupHeartbeat, CommitOffsets, FetchOffsets,
-// ListGroups, DescribeGroup, DeleteGroup or DeleteOffsets. It is answered
-// exactly once, now or in a later call. (FindCoordinator is not handled here.)
-func (c *Coordinator) Request(now message.Now, token message.Token, m message.Request, out *Out) {
-	panic("not built yet")
+	s := c.tickets[ticket]
+	if s == nil {
+		return // of an append that was given up
+	}
+	delete(c.tickets, ticket)
+	s.wrote(now, ticket, code, base, out)
+	c.fresh = false
 }
 
 // Topics says that the topics in changed were made, grown or deleted, as view
@@ -155,11 +119,65 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 // the broker's image before the first Lead, and then for each change before
 // any Lead that comes from the same or a later version.
 func (c *Coordinator) Topics(now message.Now, view TopicView, changed []record.TopicID, out *Out) {
-	panic("not built yet")
+	c.topics = view
+	for _, s := range c.shards {
+		if s.phase != serving {
+			continue // it looks at all topics when it is loaded
+		}
+		for _, name := range order.Keys(s.state.groups) {
+			s.adapt(now, s.state.groups[name], changed, changed == nil)
+		}
+		s.flush(now, out)
+	}
+	c.fresh = false
 }
 
 // Tick lets deadlines pass.
-func (c *Coordinator) Tick(now message.Now, out *Out) { panic("not built yet") }
+func (c *Coordinator) Tick(now message.Now, out *Out) {
+	for _, s := range c.shards {
+		if s.wake() <= now.Mono {
+			s.tick(now, out)
+			c.fresh = false
+		}
+	}
+}
 
 // Wake is when the next Tick is wanted; message.Never when nothing waits.
-func (c *Coordinator) Wake() message.Time { panic("not built yet") }
+func (c *Coordinator) Wake() message.Time {
+	if !c.fresh {
+		c.wake, c.fresh = message.Never, true
+		for _, s := range c.shards {
+			c.wake = min(c.wake, s.wake())
+		}
+	}
+	return c.wake
+}
+
+func (c *Coordinator) find(index int32) (int, bool) {
+	return slices.BinarySearchFunc(c.shards, index, func(s *shard, index int32) int { return cmp.Compare(s.index, index) })
+}
+
+// led returns a shard that this broker leads, or nil.
+func (c *Coordinator) led(index int32) *shard {
+	if at, ok := c.find(index); ok {
+		return c.shards[at]
+	}
+	return nil
+}
+
+// forget drops a shard that is led no more.
+func (c *Coordinator) forget(index int32, out *Out) {
+	at, ok := c.find(index)
+	if !ok {
+		return
+	}
+	c.shards[at].fail("this broker does not lead the group's shard any more", out)
+	c.shards = slices.Delete(c.shards, at, at+1)
+}
+
+// ticket gives out a number for an append of a shard.
+func (c *Coordinator) ticket(s *shard) uint64 {
+	c.last++
+	c.tickets[c.last] = s
+	return c.last
+}

@@ -1,7 +1,10 @@
 package group
 
 import (
+	"hash/fnv"
+
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -21,28 +24,83 @@ type ShardView struct {
 	Epoch   record.LeaderEpoch
 	Serving bool // loaded; else requests are answered CoordinatorLoadInProgress
 	Pending int  // appends under way; 0: Digest equals a fold of the committed log
+	Waiting int  // replies that wait for them
 	Groups  int
 	Members int
 	Offsets int
 }
 
 // Views describes the shards that this broker leads, in order.
-func (c *Coordinator) Views() []ShardView { panic("not built yet") }
+func (c *Coordinator) Views() []ShardView {
+	views := make([]ShardView, len(c.shards))
+	for i, s := range c.shards {
+		views[i] = ShardView{
+			Shard:   s.index,
+			Epoch:   s.epoch,
+			Serving: s.phase == serving,
+			Pending: s.queue.pending,
+			Waiting: s.queue.waiting,
+			Groups:  len(s.state.groups),
+		}
+		for _, name := range order.Keys(s.state.groups) {
+			views[i].Members += len(s.state.groups[name].seats)
+			views[i].Offsets += len(s.state.groups[name].offsets)
+		}
+	}
+	return views
+}
 
 // EachOwner visits every right to commit in the shards that serve: by shard,
 // group, member and partition. It stops when visit returns false.
-func (c *Coordinator) EachOwner(visit func(shard int32, o Owner) bool) { panic("not built yet") }
+func (c *Coordinator) EachOwner(visit func(index int32, o Owner) bool) {
+	for _, s := range c.shards {
+		if s.phase != serving {
+			continue
+		}
+		for _, name := range order.Keys(s.state.groups) {
+			for _, m := range s.state.groups[name].seats {
+				for _, p := range m.holds() {
+					if m.mayCommit(p) && !visit(s.index, Owner{name, p, m.id, m.epoch}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
 
 // Digest is a hash of the whole replicated state of a shard; ok is false while
 // it is not serving. Equal states have equal digests. It includes what is
 // pending.
-func (c *Coordinator) Digest(shard int32) (digest uint64, ok bool) { panic("not built yet") }
+func (c *Coordinator) Digest(index int32) (digest uint64, ok bool) {
+	s := c.led(index)
+	if s == nil || s.phase != serving {
+		return 0, false
+	}
+	return s.state.digest(), true
+}
 
 // Fold returns the digest of the state that replaying batches (whole batches,
 // from the log start on) gives: INV-23 holds when it equals Digest.
-func Fold(batches []byte) (uint64, error) { panic("not built yet") }
+func Fold(batches []byte) (uint64, error) {
+	s := newState()
+	err := eachRecord(batches, func(_ record.Offset, c change) { s.apply(c) })
+	return s.digest(), err
+}
 
-// Shard is the shard that holds a group when there are shards of them.
+// digest hashes the records that make the state.
+func (s *state) digest() uint64 {
+	h := fnv.New64a()
+	var scratch []byte
+	s.each(func(c change) {
+		scratch = appendValue(appendKey(scratch[:0], c.key), c.value)
+		h.Write(scratch)
+	})
+	return h.Sum64()
+}
+
+// Shard is the shard that holds a group when there are shards of them (the
+// FNV-1a hash of its name).
 func Shard(group string, shards int32) int32 {
 	h := uint32(2166136261)
 	for i := range len(group) {

@@ -1,0 +1,81 @@
+package group
+
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// Bounds of what clients may send; with them every record fits its batch.
+const (
+	maxName   = 249 // bytes of a group's, a topic's or an instance's name
+	maxID     = 255 // bytes of a member id
+	maxTopics = 1000
+)
+
+// check looks at a request as far as the state does not matter.
+func (c *Coordinator) check(m message.Request) *refusal {
+	switch m := m.(type) {
+	case *message.GroupHeartbeat:
+		return c.checkHeartbeat(m)
+	case *message.CommitOffsets:
+		if m.Member == "" && m.MemberEpoch >= 0 {
+			return refused(message.UnknownMemberID, "a commit with a member epoch needs the member's id")
+		}
+	}
+	return nil
+}
+
+func (c *Coordinator) checkHeartbeat(m *message.GroupHeartbeat) *refusal {
+	switch {
+	case m.Member == "" || len(m.Member) > maxID:
+		return refused(message.InvalidRequest, "a member id has 1 to %d bytes; this one has %d", maxID, len(m.Member))
+	case len(m.Instance) > maxName:
+		return refused(message.InvalidRequest, "an instance id has at most %d bytes; this one has %d", maxName, len(m.Instance))
+	case m.MemberEpoch < message.LeaveStaticEpoch:
+		return refused(message.InvalidRequest, "a member epoch is %d or above; this one is %d", message.LeaveStaticEpoch, m.MemberEpoch)
+	case m.MemberEpoch == message.LeaveStaticEpoch && m.Instance == "":
+		return refused(message.InvalidRequest, "only a static member can leave for a while: an instance id is needed")
+	case m.MemberEpoch == message.JoinEpoch && len(m.Owned) > 0:
+		return refused(message.InvalidRequest, "a member that joins must own nothing; this one names %d partitions", len(m.Owned))
+	case len(m.Topics) > maxTopics:
+		return refused(message.InvalidRequest, "a member subscribes to at most %d topics; this one to %d", maxTopics, len(m.Topics))
+	case m.SessionTimeout != 0 && (m.SessionTimeout < c.cfg.MinSessionTimeout || m.SessionTimeout > c.cfg.MaxSessionTimeout):
+		return refused(message.InvalidRequest, "a session timeout is from %d ms to %d ms; this one is %d ms",
+			c.cfg.MinSessionTimeout/message.Millisecond, c.cfg.MaxSessionTimeout/message.Millisecond, m.SessionTimeout/message.Millisecond)
+	case m.RebalanceTimeout < 0:
+		return refused(message.InvalidRequest, "a rebalance timeout cannot be negative")
+	}
+	for _, topic := range m.Topics {
+		if topic == "" || len(topic) > maxName {
+			return refused(message.InvalidTopic, "a topic's name has 1 to %d bytes; one of the subscription has %d", maxName, len(topic))
+		}
+	}
+	for _, p := range m.Owned {
+		if p.Index < 0 {
+			return refused(message.InvalidRequest, "partition %v does not exist", p)
+		}
+	}
+	return nil
+}
+
+// checkOffset looks at one position that is to be stored.
+func (c *Coordinator) checkOffset(o message.GroupOffset) message.Code {
+	if len(o.Note) > c.cfg.MaxNote {
+		return message.OffsetMetadataTooLarge
+	}
+	if o.Offset < 0 {
+		return message.OffsetOutOfRange
+	}
+	return c.checkPartition(o.ID)
+}
+
+func (c *Coordinator) checkPartition(p record.PartitionID) message.Code {
+	_, partitions, ok := c.topics.ByID(p.Topic)
+	switch {
+	case !ok:
+		return message.UnknownTopicID
+	case p.Index < 0 || p.Index >= partitions:
+		return message.UnknownTopicOrPartition
+	}
+	return message.None
+}

@@ -1,0 +1,50 @@
+package group
+
+import "github.com/tamarack-mq/tamarack/core/message"
+
+// Config bounds what groups may do. Zero fields mean the default.
+type Config struct {
+	SessionTimeout      message.Duration // for members that name none; 45 s
+	MinSessionTimeout   message.Duration // 1 s
+	MaxSessionTimeout   message.Duration // 30 min
+	RebalanceTimeout    message.Duration // for members that name none; 5 min
+	HeartbeatInterval   message.Duration // told to members; 5 s, never above a third of the session
+	MaxMembers          int              // members of one group; 1000
+	MaxNote             int              // bytes of GroupOffset.Note; 4096
+	OffsetRetention     message.Duration // life of the offsets of an empty group; 7 days
+	EmptyGroupRetention message.Duration // life of an empty group without offsets; 1 h
+	MaxBatchBytes       int              // bytes of one appended batch; 512 KiB
+	MaxWaiting          int              // replies that wait for one shard's appends; 10000
+	SnapshotMinimum     int              // records in a log before a snapshot is worth it; 10000
+	SnapshotFactor      int              // ... and this many records per live key; 4, at least 2
+	RetryBackoff        message.Duration // between attempts to append after a failed one; 100 ms
+}
+
+func (c Config) withDefaults() Config {
+	set := func(field *message.Duration, value message.Duration) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&c.SessionTimeout, 45*message.Second)
+	set(&c.MinSessionTimeout, message.Second)
+	set(&c.MaxSessionTimeout, 30*message.Minute)
+	set(&c.RebalanceTimeout, 5*message.Minute)
+	set(&c.HeartbeatInterval, 5*message.Second)
+	set(&c.OffsetRetention, 7*24*message.Hour)
+	set(&c.EmptyGroupRetention, message.Hour)
+	set(&c.RetryBackoff, 100*message.Millisecond)
+	count := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	count(&c.MaxMembers, 1000)
+	count(&c.MaxNote, 4096)
+	count(&c.MaxBatchBytes, 512<<10)
+	count(&c.MaxWaiting, 10000)
+	count(&c.SnapshotMinimum, 10000)
+	count(&c.SnapshotFactor, 4)
+	c.SnapshotFactor = max(c.SnapshotFactor, 2) // less would make one snapshot ask for the next
+	return c
+}

@@ -1,0 +1,90 @@
+package group
+
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// expire acts on the deadlines that have passed: members whose session ran out
+// or who did not give up a partition in time are removed; offsets and groups
+// that nobody used for their retention go.
+func (s *shard) expire(now message.Now) {
+	var bereft []*group
+	for s.state.timers.next() <= now.Mono {
+		t := s.state.timers.heap[0]
+		if t.member == nil {
+			s.state.timers.remove(t)
+			s.expireGroup(now, t.group)
+			continue
+		}
+		if due := min(t.member.sessionEnds, t.member.revokeEnds); due > now.Mono {
+			s.state.timers.set(t, due)
+			continue
+		}
+		s.remove(now, t.group, t.member)
+		if len(bereft) == 0 || bereft[len(bereft)-1] != t.group {
+			bereft = append(bereft, t.group)
+		}
+	}
+	for _, g := range bereft {
+		s.retarget(g)
+	}
+}
+
+// expireGroup removes what is over in an empty group. Offsets are kept while
+// the group has members, and for the retention time after the last one left or
+// after a commit from outside, whichever is later (KIP-211). The times are wall
+// times, which may jump: so the timer only says when to look.
+func (s *shard) expireGroup(now message.Now, g *group) {
+	if len(g.seats) > 0 {
+		return
+	}
+	keep := milliseconds(s.home.cfg.OffsetRetention)
+	next, left := record.Timestamp(0), false
+	for _, p := range g.storedIDs() {
+		end := max(g.record.emptySince, g.offsets[p].at) + keep
+		switch {
+		case end <= now.Wall:
+			s.write(key{kind: kindOffset, group: g.name, id: p}, nil)
+		case !left || end < next:
+			next, left = end, true
+		}
+	}
+	if !left {
+		next = g.record.emptySince + milliseconds(s.home.cfg.EmptyGroupRetention)
+		if next <= now.Wall {
+			s.removeGroup(g)
+			return
+		}
+	}
+	s.armGroupAt(now, g, next)
+}
+
+// armGroup makes sure that an empty group is looked at when the first thing in
+// it can be over.
+func (s *shard) armGroup(now message.Now, g *group) {
+	soonest := min(s.home.cfg.OffsetRetention, s.home.cfg.EmptyGroupRetention)
+	s.armGroupAt(now, g, g.record.emptySince+milliseconds(soonest))
+}
+
+func (s *shard) armGroupAt(now message.Now, g *group, wall record.Timestamp) {
+	const longest = 365 * 24 * message.Hour // a clock that is set back by years must not overflow
+	wait := message.Duration(max(0, wall-now.Wall))
+	s.state.timers.soonerBy(&g.timer, now.Mono.Add(min(wait, longest/message.Millisecond)*message.Millisecond))
+}
+
+func milliseconds(d message.Duration) record.Timestamp {
+	return record.Timestamp(d / message.Millisecond)
+}
+
+// removeGroup removes an empty group with its offsets. The floor goes first:
+// without it a group of the same name could give out old epochs again.
+func (s *shard) removeGroup(g *group) {
+	if g.epoch() > s.state.floor {
+		s.write(key{kind: kindFloor}, floorValue{g.epoch()})
+	}
+	for _, p := range g.storedIDs() {
+		s.write(key{kind: kindOffset, group: g.name, id: p}, nil)
+	}
+	s.write(key{kind: kindGroup, group: g.name}, nil)
+}

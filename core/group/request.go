@@ -1,0 +1,114 @@
+package group
+
+import (
+	"fmt"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// Request handles a client's GroupHeartbeat, CommitOffsets, FetchOffsets,
+// ListGroups, DescribeGroup, DeleteGroup or DeleteOffsets. It is answered
+// exactly once, now or in a later call. (FindCoordinator is not handled here.)
+func (c *Coordinator) Request(now message.Now, token message.Token, m message.Request, out *Out) {
+	if _, ok := m.(*message.ListGroups); ok {
+		c.list(token, out)
+		return
+	}
+	name, known := groupOf(m)
+	if !known {
+		c.refuse(token, m, refusal{message.InvalidRequest, fmt.Sprintf("a group coordinator does not answer %v", m.Kind())}, out)
+		return
+	}
+	s, no := c.serves(name)
+	if no == nil {
+		no = c.check(m)
+	}
+	if no != nil {
+		c.refuse(token, m, *no, out)
+		return
+	}
+	reply := s.handle(now, m)
+	s.append(now, out, nil)
+	s.answer(token, m, reply)
+	s.flush(now, out)
+	c.fresh = false
+}
+
+// refusal is why a request is not granted.
+type refusal struct {
+	code   message.Code
+	detail string
+}
+
+func refused(code message.Code, format string, args ...any) *refusal {
+	return &refusal{code, fmt.Sprintf(format, args...)}
+}
+
+// refuse answers at once; only for what shows nothing of a shard's state.
+func (c *Coordinator) refuse(token message.Token, m message.Request, r refusal, out *Out) {
+	out.Replies = append(out.Replies, Reply{token, message.Fail(m, r.code, r.detail)})
+}
+
+// serves finds the shard of a group, when it can take a request.
+func (c *Coordinator) serves(group string) (*shard, *refusal) {
+	if group == "" || len(group) > maxName {
+		return nil, refused(message.InvalidGroupID, "a group's name has 1 to %d bytes; this one has %d", maxName, len(group))
+	}
+	shards := int32(0)
+	if c.topics != nil {
+		_, shards, _ = c.topics.ByName(TopicName)
+	}
+	if shards < 1 {
+		return nil, refused(message.CoordinatorNotAvailable, "the topic %s is not there yet; try again", TopicName)
+	}
+	index := Shard(group, shards)
+	s := c.led(index)
+	switch {
+	case s == nil:
+		return nil, refused(message.NotCoordinator, "this broker does not lead shard %d of %s; ask again who coordinates the group", index, TopicName)
+	case s.phase != serving:
+		return nil, refused(message.CoordinatorLoadInProgress, "shard %d of %s is being loaded; try again", index, TopicName)
+	case s.queue.waiting >= c.cfg.MaxWaiting:
+		return nil, refused(message.CoordinatorLoadInProgress, "%d requests wait for shard %d of %s to be replicated; try again later", s.queue.waiting, index, TopicName)
+	}
+	return s, nil
+}
+
+// groupOf names the group that a request is about; known is false for requests
+// that are not a coordinator's.
+func groupOf(m message.Request) (name string, known bool) {
+	switch m := m.(type) {
+	case *message.GroupHeartbeat:
+		return m.Group, true
+	case *message.CommitOffsets:
+		return m.Group, true
+	case *message.FetchOffsets:
+		return m.Group, true
+	case *message.DescribeGroup:
+		return m.Group, true
+	case *message.DeleteGroup:
+		return m.Group, true
+	case *message.DeleteOffsets:
+		return m.Group, true
+	}
+	return "", false
+}
+
+// handle decides one request.
+func (s *shard) handle(now message.Now, m message.Request) message.Reply {
+	switch m := m.(type) {
+	case *message.GroupHeartbeat:
+		return s.heartbeat(now, m)
+	case *message.CommitOffsets:
+		return s.commit(now, m)
+	case *message.FetchOffsets:
+		return s.fetch(m)
+	case *message.DescribeGroup:
+		return s.describe(m)
+	case *message.DeleteGroup:
+		return s.deleteGroup(m)
+	case *message.DeleteOffsets:
+		return s.deleteOffsets(now, m)
+	}
+	panic("group: groupOf let a request through that handle does not know")
+}

@@ -1,0 +1,209 @@
+package group
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// kind tells what a record of the internal topic is about. The numbers are in
+// the log for ever.
+type kind uint8
+
+const (
+	kindMarker kind = 1 // a mark in the log; changes nothing
+	kindFloor  kind = 2 // the shard's epoch floor
+	kindGroup  kind = 3
+	kindMember kind = 4
+	kindTarget kind = 5 // what a member is meant to own
+	kindOffset kind = 6 // a committed offset
+)
+
+// key names one thing that a record sets. The latest record of a key is all
+// that counts, so keeping only the latest of each is a valid compaction.
+type key struct {
+	kind   kind
+	group  string
+	member string             // of members and targets
+	id     record.PartitionID // of offsets
+	mark   mark               // of markers
+}
+
+// value is what a record sets its key to; nil removes it (a tombstone). Values
+// are never changed once they are made.
+type value interface{ isValue() }
+
+// change is one record, decoded.
+type change struct {
+	key   key
+	value value
+}
+
+// mark is the meaning of a marker.
+type mark uint8
+
+const (
+	markBegin   mark = 1 // a snapshot of the whole state begins
+	markEnd     mark = 2 // the snapshot that began last is complete
+	markBarrier mark = 3 // committed, it settles all that was written before it
+)
+
+type markerValue struct{ run uint64 }
+
+// floorValue is the highest epoch that any removed group of the shard had. New
+// groups start above it, so that a group made again under an old name never
+// gives out an epoch that a member of the earlier life may still carry.
+type floorValue struct{ epoch int32 }
+
+// groupValue is what is said about a group as a whole. The epoch of a group is
+// the highest of this one and of all its members' epochs.
+type groupValue struct {
+	epoch int32
+	// emptySince is the wall time when the last member went or, in a group that
+	// never had one, when it was made; occupied while there are members.
+	emptySince record.Timestamp
+}
+
+const occupied record.Timestamp = -1
+
+// memberValue is everything about a member that a new coordinator must know.
+type memberValue struct {
+	instance  string // static member's name; empty: dynamic
+	session   message.Duration
+	rebalance message.Duration
+	topics    []string // sorted
+	epoch     message.MemberEpoch
+	previous  message.MemberEpoch // the epoch before; equal to epoch when there was none
+	assigned  []record.PartitionID
+	revoking  []record.PartitionID // still this member's until it says that it gave them up
+	left      bool                 // a static member that went away for a while
+}
+
+type targetValue struct{ partitions []record.PartitionID }
+
+type offsetValue struct {
+	offset      record.Offset
+	leaderEpoch record.LeaderEpoch
+	note        string
+	at          record.Timestamp // wall time of the commit
+}
+
+func (markerValue) isValue() {}
+func (floorValue) isValue()  {}
+func (groupValue) isValue()  {}
+func (memberValue) isValue() {}
+func (targetValue) isValue() {}
+func (offsetValue) isValue() {}
+
+// state is the fold of a shard's records. Only apply changes it.
+type state struct {
+	floor  int32
+	groups map[string]*group
+	keys   int // how many keys are live: records that a snapshot has
+	timers timers
+	fault  string // not empty: an invariant is broken
+}
+
+// group is the state of one group: its records, and what follows from them.
+type group struct {
+	name    string
+	made    bool // there is a group record
+	record  groupValue
+	members map[string]*member
+	targets map[string][]record.PartitionID
+	offsets map[record.PartitionID]offsetValue
+
+	// Derived from the records above by apply.
+	seats     []*member                     // members by id
+	instances map[string]*member            // static members by name
+	holders   map[record.PartitionID]string // who holds a partition, assigned or revoking
+	readers   map[string]int                // subscribers of each topic
+	stored    map[record.TopicID]int        // offsets of each topic
+	unsettled int                           // members that have not reached their target
+
+	// Not replicated.
+	resolved []topicRow // the topics as the target was computed for them
+	timer    timer
+}
+
+// member is one member of a group.
+type member struct {
+	id string
+	memberValue
+
+	// Not replicated: a new coordinator gives everybody a fresh start.
+	timer       timer
+	sessionEnds message.Time
+	revokeEnds  message.Time // when it must have given up what it is to; Never: nothing
+}
+
+func newState() *state { return &state{groups: map[string]*group{}} }
+
+// epoch is the group's epoch counter: no higher one was ever given out.
+func (g *group) epoch() int32 { return g.record.epoch }
+
+// nextEpoch is the epoch of the change that is being decided.
+func (g *group) nextEpoch() message.MemberEpoch { return message.MemberEpoch(g.record.epoch + 1) }
+
+// phase is the group's state by its public name. A target is computed in the
+// same decision as the change that asks for it, so Assigning never shows.
+func (g *group) phase() string {
+	switch {
+	case len(g.seats) == 0:
+		return "Empty"
+	case g.unsettled > 0:
+		return "Reconciling"
+	}
+	return "Stable"
+}
+
+// settled says whether a member owns all that it is meant to own, and no more.
+func (g *group) settled(m *member) bool {
+	return len(m.revoking) == 0 && slices.Equal(m.assigned, g.targets[m.id])
+}
+
+// holds is all that the member has or may still have.
+func (m *member) holds() []record.PartitionID { return union(m.assigned, m.revoking) }
+
+// mayCommit says whether the member may commit for a partition: the one place
+// that decides it, for requests and for observers.
+func (m *member) mayCommit(p record.PartitionID) bool {
+	return !m.left && (contains(m.assigned, p) || contains(m.revoking, p))
+}
+
+// each visits the live state as the records that make it, in a fixed order.
+func (s *state) each(visit func(change)) {
+	if s.floor != 0 {
+		visit(change{key{kind: kindFloor}, floorValue{s.floor}})
+	}
+	for _, name := range order.Keys(s.groups) {
+		s.groups[name].each(visit)
+	}
+}
+
+func (g *group) each(visit func(change)) {
+	if g.made {
+		visit(change{key{kind: kindGroup, group: g.name}, g.record})
+	}
+	for _, m := range g.seats {
+		visit(change{key{kind: kindMember, group: g.name, member: m.id}, m.memberValue})
+	}
+	for _, id := range order.Keys(g.targets) {
+		visit(change{key{kind: kindTarget, group: g.name, member: id}, targetValue{g.targets[id]}})
+	}
+	for _, id := range g.storedIDs() {
+		visit(change{key{kind: kindOffset, group: g.name, id: id}, g.offsets[id]})
+	}
+}
+
+// storedIDs are the partitions with a committed offset, in order.
+func (g *group) storedIDs() []record.PartitionID {
+	return order.KeysBy(g.offsets, record.PartitionID.Compare)
+}
+
+func seatOf(g *group, id string) (int, bool) {
+	return slices.BinarySearchFunc(g.seats, id, func(m *member, id string) int { return strings.Compare(m.id, id) })
+}
