@@ -1,0 +1,214 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// process is one run of one client.
+type process struct{ client, session int32 }
+
+// delivery is INV-9 for consumers: as long as a client holds a partition it is
+// given that partition's records one after the other. Only retention, or a
+// position that the client was told of, lets it jump.
+func delivery(d *dossier) []Violation {
+	var found []Violation
+	next := map[process]map[Place]int64{}
+	for _, op := range byReturn(d.Operations) {
+		by := process{op.Client, op.Session}
+		switch op.Kind {
+		case history.Assigned, history.Revoked:
+			follow(next, by, op)
+		case history.Poll:
+			if next[by] == nil {
+				next[by] = map[Place]int64{}
+			}
+			for i := range op.Records {
+				r := &op.Records[i]
+				at := Place{r.TopicID, r.Partition}
+				due, known := next[by][at]
+				if known && r.Offset != due && !d.excused(at, due, r.Offset) {
+					word := "skipped poll"
+					if r.Offset < due {
+						word = "non-monotonic poll"
+					}
+					found = append(found, Violation{"INV-9", word, fmt.Sprintf(
+						"client %d was given %s@%d where %d was due", op.Client, at, r.Offset, due), []int64{op.ID}})
+				}
+				next[by][at] = r.Offset + 1
+			}
+		}
+	}
+	return found
+}
+
+// follow keeps the positions of a client up with what it was told.
+func follow(next map[process]map[Place]int64, by process, op *history.Operation) {
+	if next[by] == nil || len(op.Positions) == 0 {
+		next[by] = map[Place]int64{} // a reader begins anew
+		return
+	}
+	for _, p := range op.Positions {
+		at := Place{p.TopicID, p.Partition}
+		delete(next[by], at)
+		if op.Kind == history.Assigned && p.Offset >= 0 {
+			next[by][at] = p.Offset
+		}
+	}
+}
+
+// excused says whether a reader may jump from due to got: what lies between was
+// removed by retention, or records were given up.
+func (d *dossier) excused(at Place, due, got int64) bool {
+	if d.Lossy[at] {
+		return true
+	}
+	p := d.at[at]
+	return got > due && (p.final == nil || got <= p.final.Start)
+}
+
+func byReturn(ops []history.Operation) []*history.Operation {
+	// A client's own polls and events are recorded in the order in which they
+	// reach it, and polls of one client do not overlap.
+	sorted := make([]*history.Operation, len(ops))
+	for i := range ops {
+		sorted[i] = &ops[i]
+	}
+	stableByTime(sorted)
+	return sorted
+}
+
+// styles are the promises of the delivery styles. At least once: what the group
+// has committed was given to some member. At most once: nothing is given twice.
+// And INV-26: no member commits beyond what it was given.
+func styles(d *dossier) []Violation {
+	groups := map[string]*groupWork{}
+	for i := range d.Operations {
+		op := &d.Operations[i]
+		if op.Group == "" {
+			continue
+		}
+		g := groups[op.Group]
+		if g == nil {
+			g = &groupWork{given: map[Place]map[int64]int{}, mine: map[process]map[Place]int64{}}
+			groups[op.Group] = g
+		}
+		g.note(op)
+	}
+	var found []Violation
+	for _, name := range sortedKeys(groups) {
+		g := groups[name]
+		found = append(found, g.beyond...)
+		if g.only(history.AtLeastOnce) {
+			found = append(found, g.skipped(d, name)...)
+		}
+		if g.only(history.AtMostOnce) {
+			found = append(found, g.repeated(d, name)...)
+		}
+	}
+	return found
+}
+
+// groupWork is what a group was given and what it committed.
+type groupWork struct {
+	given  map[Place]map[int64]int // how often each offset was handed over
+	mine   map[process]map[Place]int64
+	places []Place
+	styles [4]int
+	beyond []Violation
+}
+
+func (g *groupWork) only(s history.Style) bool {
+	for i, n := range g.styles {
+		if n > 0 && history.Style(i) != s {
+			return false
+		}
+	}
+	return g.styles[s] > 0
+}
+
+func (g *groupWork) note(op *history.Operation) {
+	by := process{op.Client, op.Session}
+	switch op.Kind {
+	case history.Poll:
+		g.styles[op.Style]++
+		if g.mine[by] == nil {
+			g.mine[by] = map[Place]int64{}
+		}
+		for i := range op.Records {
+			r := &op.Records[i]
+			at := Place{r.TopicID, r.Partition}
+			if g.given[at] == nil {
+				g.given[at] = map[int64]int{}
+				g.places = append(g.places, at)
+			}
+			g.given[at][r.Offset]++
+			g.mine[by][at] = max(g.mine[by][at], r.Offset+1)
+		}
+	case history.Commit:
+		for _, p := range op.Positions {
+			at := Place{p.TopicID, p.Partition}
+			if given, any := g.mine[by][at]; any && op.Member != "" && p.Offset > given {
+				g.beyond = append(g.beyond, Violation{"INV-26", "commit ahead", fmt.Sprintf(
+					"client %d committed %s@%d, but was given records below %d only", op.Client, at, p.Offset, given), []int64{op.ID}})
+			}
+		}
+	}
+}
+
+// skipped are records below what the group committed that no member was given.
+func (g *groupWork) skipped(d *dossier, group string) []Violation {
+	var found []Violation
+	for _, at := range g.places {
+		h, p := d.offset[group][at], d.at[at]
+		if h == nil || !d.certain(p) {
+			continue
+		}
+		committed := int64(0)
+		for _, c := range h.commits {
+			if c.op.Outcome == history.OK {
+				committed = max(committed, c.offset)
+			}
+		}
+		first := lowest(g.given[at])
+		for i := range p.final.Records {
+			o := p.final.Records[i].Offset
+			if o >= first && o < committed && g.given[at][o] == 0 {
+				found = append(found, Violation{"INV-9", "skipped record", fmt.Sprintf(
+					"group %s has committed %s up to %d, but no member was given %d", group, at, committed, o), nil})
+				break
+			}
+		}
+	}
+	return found
+}
+
+func lowest(given map[int64]int) int64 {
+	first := int64(1 << 62)
+	for o := range given {
+		first = min(first, o)
+	}
+	return first
+}
+
+// repeated are records that an at-most-once group was given twice.
+func (g *groupWork) repeated(d *dossier, group string) []Violation {
+	var found []Violation
+	for _, at := range g.places {
+		if d.Lossy[at] {
+			continue
+		}
+		twice := int64(-1)
+		for o, n := range g.given[at] {
+			if n > 1 && (twice < 0 || o < twice) {
+				twice = o
+			}
+		}
+		if twice >= 0 {
+			found = append(found, Violation{"INV-9", "repeated record", fmt.Sprintf(
+				"group %s reads at most once, but was given %s@%d %d times", group, at, twice, g.given[at][twice]), nil})
+		}
+	}
+	return found
+}

@@ -1,0 +1,208 @@
+// Package models judges histories: what clients did and saw, of a simulated
+// cluster or of a real one. It never sees the core, so that a wrong idea in the
+// core cannot hide in its own judge. One guarantee stands in one file.
+//
+// Linear-time checks look at every history; porcupine confirms them on objects
+// that are short enough (see Judge). A request that timed out is unknown, never
+// failed: it may have happened at any later time, or not at all.
+package models
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// Violation is one broken guarantee.
+type Violation struct {
+	Invariant string // "INV-1"
+	Anomaly   string // the field's word for it: "lost write", "duplicate", ...
+	Text      string // one plain sentence
+	Ops       []int64
+}
+
+// String is the violation in one line.
+func (v Violation) String() string {
+	return fmt.Sprintf("%s (%s): %s", v.Invariant, v.Anomaly, v.Text)
+}
+
+// Log is what a partition held when everything had come to rest.
+type Log struct {
+	TopicID   uint64
+	Partition int32
+	Start     int64 // retention has removed what is below
+	End       int64
+	Records   []history.Record // from Start to End
+}
+
+// Case is everything that judges look at.
+type Case struct {
+	Operations []history.Operation
+	// Final are the logs of all partitions of topics that still exist.
+	Final []Log
+	// Lossy are the partitions of which records may have been given up: an
+	// operator's unclean election said so, or the topic is gone.
+	Lossy map[Place]bool
+}
+
+// Place is one partition of one topic, by the topic's id.
+type Place struct {
+	TopicID   uint64
+	Partition int32
+}
+
+// String prints the place as topic/partition.
+func (p Place) String() string { return fmt.Sprintf("%d/%d", p.TopicID, p.Partition) }
+
+func comparePlaces(a, b Place) int {
+	return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), cmp.Compare(a.Partition, b.Partition))
+}
+
+// Judge runs every judge and returns what they found, the same for the same
+// case. An empty result is an acquittal.
+func Judge(c *Case) []Violation {
+	d := index(c)
+	var found []Violation
+	for _, judge := range []func(*dossier) []Violation{
+		durability, identity, uniqueness, truth, producerOrder, realTime,
+		delivery, styles, commits, owners, sessions, linearizable,
+	} {
+		found = append(found, judge(d)...)
+	}
+	return found
+}
+
+// dossier is a case sorted by what it is about.
+type dossier struct {
+	*Case
+	places []Place // every partition that is spoken of
+	at     map[Place]*partition
+	groups []string
+	offset map[string]map[Place]*offsetHistory // by group
+	// byValue finds the publish that a record came from: values are unique.
+	byValue map[string]*history.Operation
+}
+
+// partition is what a history says about one partition.
+type partition struct {
+	place     Place
+	final     *Log
+	publishes []*history.Operation // all that were sent to it, as far as known
+	// seen are committed records by offset: read by somebody, or there at rest.
+	seen map[int64]*history.Record
+	// where are the offsets at which a value was seen, rising.
+	where map[string][]int64
+	reads []*history.Operation // of kind Read
+}
+
+// offsetHistory is what was committed and fetched for one group and partition.
+type offsetHistory struct {
+	commits []positioned
+	fetches []positioned
+	given   int64 // the group was given records below this offset
+}
+
+type positioned struct {
+	op     *history.Operation
+	offset int64
+}
+
+func (d *dossier) partition(p Place) *partition {
+	if d.at[p] == nil {
+		d.at[p] = &partition{place: p, seen: map[int64]*history.Record{}, where: map[string][]int64{}}
+		d.places = append(d.places, p)
+	}
+	return d.at[p]
+}
+
+func index(c *Case) *dossier {
+	d := &dossier{
+		Case: c, at: map[Place]*partition{}, byValue: map[string]*history.Operation{},
+		offset: map[string]map[Place]*offsetHistory{},
+	}
+	for i := range c.Final {
+		log := &c.Final[i]
+		p := d.partition(Place{log.TopicID, log.Partition})
+		p.final = log
+		for j := range log.Records {
+			p.see(&log.Records[j])
+		}
+	}
+	for i := range c.Operations {
+		d.add(&c.Operations[i])
+	}
+	slices.SortFunc(d.places, comparePlaces)
+	slices.Sort(d.groups)
+	for _, at := range d.places {
+		p := d.at[at]
+		for value := range p.where {
+			slices.Sort(p.where[value])
+			p.where[value] = slices.Compact(p.where[value])
+		}
+		for value := range p.where { // a publish whose answer was lost, found by what it left
+			if op := d.byValue[value]; op != nil && !slices.Contains(p.publishes, op) && op.TopicID == 0 {
+				p.publishes = append(p.publishes, op)
+			}
+		}
+		slices.SortFunc(p.publishes, func(a, b *history.Operation) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return d
+}
+
+func (d *dossier) add(op *history.Operation) {
+	switch op.Kind {
+	case history.Publish:
+		d.byValue[string(op.Value)] = op
+		if op.TopicID != 0 {
+			p := d.partition(Place{op.TopicID, op.Partition})
+			p.publishes = append(p.publishes, op)
+		}
+	case history.Poll, history.Read:
+		for i := range op.Records {
+			r := &op.Records[i]
+			at := Place{r.TopicID, r.Partition}
+			d.partition(at).see(r)
+			if op.Group != "" {
+				h := d.offsets(op.Group, at)
+				h.given = max(h.given, r.Offset+1)
+			}
+		}
+		if op.Kind == history.Read && op.TopicID != 0 {
+			p := d.partition(Place{op.TopicID, op.Partition})
+			p.reads = append(p.reads, op)
+		}
+	case history.Commit, history.FetchCommitted:
+		for _, at := range op.Positions {
+			h := d.offsets(op.Group, Place{at.TopicID, at.Partition})
+			if op.Kind == history.Commit {
+				h.commits = append(h.commits, positioned{op, at.Offset})
+			} else if op.Outcome == history.OK {
+				h.fetches = append(h.fetches, positioned{op, at.Offset})
+			}
+		}
+	}
+}
+
+func (d *dossier) offsets(group string, p Place) *offsetHistory {
+	if d.offset[group] == nil {
+		d.offset[group] = map[Place]*offsetHistory{}
+		d.groups = append(d.groups, group)
+	}
+	if d.offset[group][p] == nil {
+		d.offset[group][p] = &offsetHistory{}
+	}
+	d.partition(p)
+	return d.offset[group][p]
+}
+
+func (p *partition) see(r *history.Record) {
+	if p.seen[r.Offset] == nil {
+		p.seen[r.Offset] = r
+	}
+	p.where[string(r.Value)] = append(p.where[string(r.Value)], r.Offset)
+}
+
+// certain says that the log at rest is known and nothing of it may be missing.
+func (d *dossier) certain(p *partition) bool { return p.final != nil && !d.Lossy[p.place] }

@@ -1,0 +1,206 @@
+package models
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// durability is INV-1 and INV-36: a publish that was acknowledged under
+// acks=all stands at the offset that was answered, exactly as it was sent, in
+// the log at rest, unless retention removed it.
+func durability(d *dossier) []Violation {
+	var found []Violation
+	for _, at := range d.places {
+		p := d.at[at]
+		if !d.certain(p) {
+			continue
+		}
+		for _, op := range p.publishes {
+			if op.Acks != -1 || op.Outcome != history.OK || op.Offset < p.final.Start {
+				continue
+			}
+			r := p.final.at(op.Offset)
+			switch {
+			case r == nil:
+				found = append(found, Violation{"INV-1", "lost write", fmt.Sprintf(
+					"%s was acknowledged under acks=all at %s@%d, but the log at rest ends at %d", name(op.Value), at, op.Offset, p.final.End), []int64{op.ID}})
+			case !bytes.Equal(r.Value, op.Value):
+				found = append(found, Violation{"INV-1", "lost write", fmt.Sprintf(
+					"%s was acknowledged under acks=all at %s@%d, but %s stands there", name(op.Value), at, op.Offset, name(r.Value)), []int64{op.ID}})
+			default:
+				found = append(found, same(op, r, at)...)
+			}
+		}
+	}
+	return found
+}
+
+// at is the record at an offset, or nil.
+func (l *Log) at(offset int64) *history.Record {
+	i, ok := slices.BinarySearchFunc(l.Records, offset, func(r history.Record, o int64) int {
+		return int(r.Offset - o)
+	})
+	if !ok {
+		return nil
+	}
+	return &l.Records[i]
+}
+
+// same is INV-36: nothing is changed on the way.
+func same(op *history.Operation, r *history.Record, at Place) []Violation {
+	what := ""
+	switch {
+	case !equalOrBothNil(op.Key, r.Key):
+		what = "key"
+	case !equalOrBothNil(op.Value, r.Value):
+		what = "value"
+	case op.Timestamp != 0 && op.Timestamp != r.Timestamp:
+		what = "timestamp"
+	case !slices.EqualFunc(op.Headers, r.Headers, func(a, b history.Header) bool {
+		return a.Key == b.Key && equalOrBothNil(a.Value, b.Value)
+	}):
+		what = "headers"
+	default:
+		return nil
+	}
+	return []Violation{{"INV-36", "altered record", fmt.Sprintf(
+		"the %s of %s changed on the way to %s@%d", what, name(op.Value), at, r.Offset), []int64{op.ID}}}
+}
+
+func equalOrBothNil(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// name prints a value for people.
+func name(value []byte) string {
+	if len(value) > 40 {
+		return fmt.Sprintf("%q...", value[:40])
+	}
+	return fmt.Sprintf("%q", value)
+}
+
+// identity is INV-3 and INV-8: an offset that was read once holds that record
+// for every reader and at rest.
+func identity(d *dossier) []Violation {
+	var found []Violation
+	check := func(op *history.Operation, r *history.Record) {
+		at := Place{r.TopicID, r.Partition}
+		if d.Lossy[at] {
+			return
+		}
+		if first := d.at[at].seen[r.Offset]; !bytes.Equal(first.Value, r.Value) {
+			found = append(found, Violation{"INV-3", "inconsistent offset", fmt.Sprintf(
+				"%s@%d was read as %s, but elsewhere as %s", at, r.Offset, name(r.Value), name(first.Value)), []int64{op.ID}})
+		}
+	}
+	for i := range d.Operations {
+		op := &d.Operations[i]
+		if op.Kind != history.Poll && op.Kind != history.Read {
+			continue
+		}
+		for j := range op.Records {
+			check(op, &op.Records[j])
+		}
+	}
+	for _, at := range d.places {
+		found = append(found, vanished(d, d.at[at])...)
+	}
+	return found
+}
+
+// vanished is INV-8: what somebody was shown is there at rest.
+func vanished(d *dossier, p *partition) []Violation {
+	if !d.certain(p) {
+		return nil
+	}
+	var gone []int64
+	for offset := range p.seen {
+		if offset >= p.final.Start && p.final.at(offset) == nil {
+			gone = append(gone, offset)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	slices.Sort(gone)
+	return []Violation{{"INV-8", "uncommitted read", fmt.Sprintf(
+		"%s at %s@%d was read, but the log at rest ends at %d", name(p.seen[gone[0]].Value), p.place, gone[0], p.final.End), nil}}
+}
+
+// uniqueness is INV-27: a record of an idempotent producer stands in the log
+// once, and at the offset that was answered (INV-28).
+func uniqueness(d *dossier) []Violation {
+	var found []Violation
+	for _, at := range d.places {
+		p := d.at[at]
+		if d.Lossy[at] {
+			continue
+		}
+		for _, op := range p.publishes {
+			where := p.where[string(op.Value)]
+			if op.Idempotent && len(where) > 1 {
+				found = append(found, Violation{"INV-27", "duplicate", fmt.Sprintf(
+					"%s of an idempotent producer stands at %s@%d and again at %d", name(op.Value), at, where[0], where[1]), []int64{op.ID}})
+			}
+			if op.Outcome == history.OK && op.Acks == -1 && len(where) > 0 && !slices.Contains(where, op.Offset) {
+				found = append(found, Violation{"INV-10", "inconsistent offset", fmt.Sprintf(
+					"%s was answered with %s@%d but stands at %d", name(op.Value), at, op.Offset, where[0]), []int64{op.ID}})
+			}
+		}
+	}
+	return append(found, doubleOffsets(d)...)
+}
+
+// doubleOffsets is INV-3 from the producers' side: under acks=all no two of
+// them are given the same offset.
+func doubleOffsets(d *dossier) []Violation {
+	var found []Violation
+	for _, at := range d.places {
+		if d.Lossy[at] {
+			continue
+		}
+		given := map[int64]*history.Operation{}
+		for _, op := range d.at[at].publishes {
+			if op.Acks != -1 || op.Outcome != history.OK {
+				continue
+			}
+			if other := given[op.Offset]; other != nil {
+				found = append(found, Violation{"INV-3", "inconsistent offset", fmt.Sprintf(
+					"%s and %s were both acknowledged at %s@%d", name(other.Value), name(op.Value), at, op.Offset), []int64{other.ID, op.ID}})
+			}
+			given[op.Offset] = op
+		}
+	}
+	return found
+}
+
+// truth is INV-10: a publish that failed for certain is never seen, and nothing
+// is seen that nobody sent.
+func truth(d *dossier) []Violation {
+	var found []Violation
+	for _, at := range d.places {
+		p := d.at[at]
+		for _, value := range sortedKeys(p.where) {
+			op := d.byValue[value]
+			switch {
+			case op == nil:
+				found = append(found, Violation{"INV-10", "phantom", fmt.Sprintf(
+					"%s at %s@%d was never sent", name([]byte(value)), at, p.where[value][0]), nil})
+			case op.Outcome == history.Failed:
+				found = append(found, Violation{"INV-10", "aborted read", fmt.Sprintf(
+					"%s failed (%s), but stands at %s@%d", name(op.Value), op.Error, at, p.where[value][0]), []int64{op.ID}})
+			}
+		}
+	}
+	return found
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

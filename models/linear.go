@@ -1,0 +1,191 @@
+package models
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// maxLinear is the largest object, in operations, that porcupine is asked to
+// confirm: its cost grows faster than the history.
+const maxLinear = 2000
+
+// linearTime is how long porcupine may think about one object. When it runs
+// out the object counts as not judged: the linear-time checks have seen it.
+const linearTime = 5 * time.Second
+
+// linearizable has porcupine confirm that the appends and reads of each
+// partition, and the commits and fetches of each group's position, took effect
+// one at a time between call and answer.
+func linearizable(d *dossier) []Violation {
+	var found []Violation
+	for _, at := range d.places {
+		p := d.at[at]
+		if !d.certain(p) {
+			continue
+		}
+		if ops := logOperations(p); len(ops) > 1 && len(ops) <= maxLinear &&
+			porcupine.CheckOperationsTimeout(logModel, ops, linearTime) == porcupine.Illegal {
+			found = append(found, Violation{"INV-3", "not linearizable", fmt.Sprintf(
+				"appends and reads of %s fit into no order (%d operations)", at, len(ops)), nil})
+		}
+	}
+	for _, group := range d.groups {
+		for _, at := range d.places {
+			h := d.offset[group][at]
+			if h == nil || d.Lossy[at] {
+				continue
+			}
+			if ops := offsetOperations(h); len(ops) > 1 && len(ops) <= maxLinear &&
+				porcupine.CheckOperationsTimeout(offsetModel, ops, linearTime) == porcupine.Illegal {
+				found = append(found, Violation{"INV-24", "not linearizable", fmt.Sprintf(
+					"commits and fetches of group %s for %s fit into no order (%d operations)", group, at, len(ops)), nil})
+			}
+		}
+	}
+	return found
+}
+
+// appended is an append whose place in the log is known: it follows the record
+// at before. read is a read that saw everything below end.
+type (
+	appended struct{ before, offset int64 }
+	read     struct{ end int64 }
+)
+
+// logModel is an append-only log. Its state is the offset of the last record:
+// which record stands where is known from the log at rest, so that appends
+// without an answer are no longer in doubt (unanswered appends make the search
+// explode). A read may show an older state than the present one, as consumers
+// may ask a leader that does not know yet that it is deposed; it must not show
+// what was not yet appended.
+var logModel = porcupine.Model{
+	Init: func() any { return int64(-1) },
+	Step: func(state, input, _ any) (bool, any) {
+		last := state.(int64)
+		switch in := input.(type) {
+		case appended:
+			return last == in.before, in.offset
+		case read:
+			return in.end <= last, state
+		}
+		return false, state
+	},
+	Equal:             func(a, b any) bool { return a == b },
+	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+}
+
+// logOperations are the operations of one partition for porcupine: publishes
+// that stand in the log at rest, and reads.
+func logOperations(p *partition) []porcupine.Operation {
+	type placed struct {
+		op     *history.Operation
+		offset int64
+	}
+	var list []placed
+	for _, op := range p.publishes {
+		where := p.where[string(op.Value)]
+		if len(where) == 0 || where[0] < p.final.Start {
+			continue
+		}
+		list = append(list, placed{op, where[0]})
+	}
+	slices.SortFunc(list, func(a, b placed) int { return cmp.Compare(a.offset, b.offset) })
+	var ops []porcupine.Operation
+	before := int64(-1)
+	for _, l := range list {
+		ret := l.op.Return
+		if l.op.Outcome != history.OK || l.op.Acks != -1 {
+			ret = history.Open
+		}
+		ops = append(ops, porcupine.Operation{
+			ClientId: int(l.op.Client), Input: appended{before, l.offset}, Call: l.op.Invoke, Return: ret,
+		})
+		before = l.offset
+	}
+	for _, op := range p.reads {
+		if op.Outcome != history.OK || len(op.Records) == 0 {
+			continue
+		}
+		// The last record that the read returned and that is among the appends.
+		end := lastKnown(op, p, before)
+		if end >= 0 {
+			ops = append(ops, porcupine.Operation{
+				ClientId: int(op.Client), Input: read{end}, Call: op.Invoke, Return: op.Return,
+			})
+		}
+	}
+	return distinctClients(ops)
+}
+
+func lastKnown(op *history.Operation, p *partition, last int64) int64 {
+	for i := len(op.Records) - 1; i >= 0; i-- {
+		if o := op.Records[i].Offset; o >= p.final.Start && o <= last {
+			return o
+		}
+	}
+	return -1
+}
+
+// distinctClients numbers operations so that porcupine sees at most one open
+// call a client: a producer has several calls open at once.
+func distinctClients(ops []porcupine.Operation) []porcupine.Operation {
+	for i := range ops {
+		ops[i].ClientId = i
+	}
+	return ops
+}
+
+// offsetOperations are the commits and fetches of one group and partition.
+func offsetOperations(h *offsetHistory) []porcupine.Operation {
+	known := map[int64]bool{history.None: true}
+	for _, c := range h.commits {
+		known[c.offset] = true
+	}
+	var ops []porcupine.Operation
+	for _, c := range h.commits {
+		if c.op.Outcome == history.Failed {
+			continue
+		}
+		ops = append(ops, porcupine.Operation{Input: commit{c.offset}, Call: c.op.Invoke, Return: c.op.Return})
+	}
+	for _, f := range h.fetches {
+		if !known[f.offset] {
+			return nil // clients commit by themselves in this group: commits has the say
+		}
+		ops = append(ops, porcupine.Operation{Input: fetch{f.offset}, Call: f.op.Invoke, Return: f.op.Return})
+	}
+	return distinctClients(ops)
+}
+
+type (
+	commit struct{ offset int64 }
+	fetch  struct{ offset int64 }
+)
+
+// offsetModel is a register that holds the committed position.
+var offsetModel = porcupine.Model{
+	Init: func() any { return history.None },
+	Step: func(state, input, _ any) (bool, any) {
+		switch in := input.(type) {
+		case commit:
+			return true, in.offset
+		case fetch:
+			return state.(int64) == in.offset, state
+		}
+		return false, state
+	},
+	Equal:             func(a, b any) bool { return a == b },
+	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+}
+
+// stableByTime sorts by the moment at which a client knew the outcome; what is
+// open goes last.
+func stableByTime(ops []*history.Operation) {
+	slices.SortStableFunc(ops, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
+}

@@ -1,0 +1,307 @@
+package models
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+const topic = 7
+
+var here = Place{TopicID: topic}
+
+func record(offset int64, value string) history.Record {
+	return history.Record{TopicID: topic, Offset: offset, Value: []byte(value)}
+}
+
+// story builds a history one operation after another, each a tick long.
+type story struct {
+	ops  []history.Operation
+	time int64
+}
+
+func (s *story) add(op history.Operation) *history.Operation {
+	op.ID = int64(len(s.ops))
+	if op.Invoke == 0 {
+		s.time += 2
+		op.Invoke, op.Return = s.time, s.time+1
+	}
+	if op.Outcome == history.Unknown {
+		op.Return = history.Open
+	}
+	s.ops = append(s.ops, op)
+	return &s.ops[len(s.ops)-1]
+}
+
+func (s *story) publish(value string, offset int64, outcome history.Outcome) *history.Operation {
+	op := history.Operation{Kind: history.Publish, Client: 1, TopicID: topic, Value: []byte(value),
+		Acks: -1, Idempotent: true, Offset: offset, Outcome: outcome, Sequence: int64(len(s.ops))}
+	if outcome != history.OK {
+		op.TopicID, op.Offset = 0, history.None
+	}
+	return s.add(op)
+}
+
+func (s *story) poll(client int32, style history.Style, records ...history.Record) {
+	s.add(history.Operation{Kind: history.Poll, Client: client, Group: "g", Style: style, Outcome: history.OK, Records: records})
+}
+
+func (s *story) commit(client int32, member string, epoch, offset int64) *history.Operation {
+	return s.add(history.Operation{Kind: history.Commit, Client: client, Group: "g", Member: member, Epoch: epoch,
+		Outcome: history.OK, Positions: []history.Position{{TopicID: topic, Offset: offset}}})
+}
+
+func (s *story) fetch(offset int64) {
+	s.add(history.Operation{Kind: history.FetchCommitted, Client: 9, Group: "g", Outcome: history.OK,
+		Positions: []history.Position{{TopicID: topic, Offset: offset}}})
+}
+
+func (s *story) read(from, highWatermark int64, records ...history.Record) {
+	s.add(history.Operation{Kind: history.Read, Client: 8, TopicID: topic, Offset: from, HighWatermark: highWatermark,
+		LogStart: 0, Outcome: history.OK, Records: records})
+}
+
+// judged is a history with the log at rest.
+func (s *story) judged(final ...history.Record) []Violation {
+	return Judge(&Case{
+		Operations: s.ops,
+		Final:      []Log{{TopicID: topic, End: int64(len(final)), Records: final}},
+	})
+}
+
+// refuses says that the judges find exactly these anomalies.
+func refuses(t *testing.T, got []Violation, want ...string) {
+	t.Helper()
+	var names []string
+	for _, v := range got {
+		names = append(names, v.Invariant+" "+v.Anomaly)
+	}
+	require.Equal(t, want, names, "%v", got)
+}
+
+func TestAGoodHistoryIsAcquitted(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.publish("b", 0, history.Unknown) // it stands there all the same
+	s.publish("c", 2, history.OK)
+	s.publish("d", 0, history.Failed)
+	s.publish("e", 0, history.Unknown) // and this one does not
+	s.read(0, 3, record(0, "a"), record(1, "b"), record(2, "c"))
+	s.poll(2, history.AtLeastOnce, record(0, "a"), record(1, "b"))
+	s.commit(2, "m", 1, 2)
+	s.fetch(2)
+	s.poll(3, history.AtLeastOnce, record(2, "c"))
+	s.commit(3, "n", 2, 3)
+	require.Empty(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")))
+}
+
+func TestALostWriteIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	refuses(t, s.judged(), "INV-1 lost write")
+}
+
+func TestAWriteReplacedByAnotherIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.publish("b", 0, history.Unknown)
+	refuses(t, s.judged(record(0, "b")), "INV-1 lost write")
+}
+
+func TestRetentionMayRemoveWhatWasAcknowledged(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	require.Empty(t, Judge(&Case{Operations: s.ops, Final: []Log{{TopicID: topic, Start: 1, End: 1}}}))
+}
+
+func TestAlteredRecordsAreSeen(t *testing.T) {
+	for _, change := range []func(*history.Record){
+		func(r *history.Record) { r.Key = []byte{} },
+		func(r *history.Record) { r.Timestamp = 5 },
+		func(r *history.Record) { r.Headers = []history.Header{{Key: "h"}} },
+	} {
+		var s story
+		s.publish("a", 0, history.OK).Timestamp = 4
+		r := record(0, "a")
+		r.Timestamp = 4
+		change(&r)
+		refuses(t, s.judged(r), "INV-36 altered record")
+	}
+}
+
+func TestTwoRecordsAtOneOffsetAreSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.Unknown)
+	s.publish("b", 0, history.OK)
+	s.read(0, 1, record(0, "a"))
+	refuses(t, s.judged(record(0, "b")), "INV-3 inconsistent offset")
+}
+
+func TestAReadOfWhatIsNeverCommittedIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.Unknown)
+	s.read(0, 1, record(0, "a"))
+	refuses(t, s.judged(), "INV-8 uncommitted read")
+}
+
+func TestADuplicateIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	refuses(t, s.judged(record(0, "a"), record(1, "a")), "INV-27 duplicate")
+}
+
+func TestADuplicateWithoutIdempotenceIsNoFault(t *testing.T) {
+	var s story
+	s.publish("a", 1, history.OK).Idempotent = false
+	require.Empty(t, s.judged(record(0, "a"), record(1, "a")))
+}
+
+func TestAFailedPublishThatStandsThereIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.Failed)
+	refuses(t, s.judged(record(0, "a")), "INV-10 aborted read")
+}
+
+func TestARecordThatNobodySentIsSeen(t *testing.T) {
+	var s story
+	refuses(t, s.judged(record(0, "ghost")), "INV-10 phantom")
+}
+
+func TestTheSameOffsetForTwoIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	b := s.publish("b", 0, history.OK)
+	b.Invoke = 1 // sent before the answer to the other
+	got := s.judged(record(0, "a"))
+	require.Contains(t, got, Violation{"INV-3", "inconsistent offset", `"a" and "b" were both acknowledged at 7/0@0`, []int64{0, 1}})
+}
+
+func TestAProducersOrderIsHeld(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.Unknown)
+	s.publish("b", 0, history.Unknown)
+	refuses(t, s.judged(record(0, "b"), record(1, "a")), "INV-9 non-monotonic send")
+}
+
+func TestRealTimeOrderIsHeld(t *testing.T) {
+	var s story
+	s.publish("a", 1, history.OK)
+	s.publish("b", 0, history.OK).Client = 2
+	refuses(t, s.judged(record(0, "b"), record(1, "a")), "INV-3 inconsistent offset", "INV-3 not linearizable")
+}
+
+func TestASkippedAndARepeatedPollAreSeen(t *testing.T) {
+	var s story
+	for i, v := range []string{"a", "b", "c"} {
+		s.publish(v, int64(i), history.OK)
+	}
+	s.poll(2, history.Manual, record(0, "a"), record(2, "c"))
+	s.poll(2, history.Manual, record(1, "b"))
+	refuses(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "INV-9 skipped poll", "INV-9 non-monotonic poll")
+}
+
+func TestAfterAnAssignmentAnyOffsetMayCome(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.poll(2, history.Manual, record(0, "a"))
+	s.add(history.Operation{Kind: history.Assigned, Client: 2, Group: "g", Outcome: history.OK,
+		Positions: []history.Position{{TopicID: topic, Offset: history.None}}})
+	s.poll(2, history.Manual, record(0, "a"))
+	require.Empty(t, s.judged(record(0, "a")))
+}
+
+func TestAtLeastOnceSkipsNothing(t *testing.T) {
+	var s story
+	for i, v := range []string{"a", "b", "c"} {
+		s.publish(v, int64(i), history.OK)
+	}
+	s.poll(2, history.AtLeastOnce, record(0, "a"))
+	s.poll(3, history.AtLeastOnce, record(2, "c"))
+	s.commit(3, "n", 1, 3)
+	refuses(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "INV-9 skipped record")
+}
+
+func TestAtMostOnceRepeatsNothing(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.poll(2, history.AtMostOnce, record(0, "a"))
+	s.poll(3, history.AtMostOnce, record(0, "a"))
+	refuses(t, s.judged(record(0, "a")), "INV-9 repeated record")
+}
+
+func TestACommitBeyondWhatWasGivenIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.poll(2, history.Manual, record(0, "a"))
+	s.commit(2, "m", 1, 5)
+	refuses(t, s.judged(record(0, "a")), "INV-26 commit ahead")
+}
+
+func TestAForgottenCommitIsSeen(t *testing.T) {
+	for _, told := range []int64{3, history.None} {
+		var s story
+		s.commit(2, "m", 1, 3)
+		s.commit(2, "m", 1, 5)
+		s.fetch(told)
+		refuses(t, s.judged(), "INV-24 lost commit", "INV-24 not linearizable")
+	}
+}
+
+func TestAnUnansweredCommitMayHoldOrNot(t *testing.T) {
+	for _, told := range []int64{3, 5} {
+		var s story
+		s.commit(2, "m", 1, 3)
+		c := s.commit(2, "m", 1, 5)
+		c.Outcome, c.Return = history.Unknown, history.Open
+		s.fetch(told)
+		require.Empty(t, s.judged())
+	}
+}
+
+func TestAPositionThatNobodyCommittedIsSeen(t *testing.T) {
+	var s story
+	s.commit(2, "m", 1, 3)
+	s.fetch(44)
+	refuses(t, s.judged(), "INV-24 phantom")
+}
+
+func TestTwoOwnersAreSeen(t *testing.T) {
+	var s story
+	s.commit(2, "m", 1, 3)
+	s.commit(3, "n", 2, 4)
+	s.commit(2, "m", 1, 5)
+	refuses(t, s.judged(), "INV-21 two owners")
+	s = story{}
+	s.commit(2, "m", 1, 3)
+	s.commit(3, "n", 2, 4)
+	s.commit(2, "m", 3, 5) // it came back under another epoch
+	require.Empty(t, s.judged())
+}
+
+func TestWhatAClientSeesDoesNotGoBack(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.publish("b", 1, history.OK)
+	s.read(0, 2, record(0, "a"), record(1, "b"))
+	s.read(0, 1, record(0, "a"))
+	refuses(t, s.judged(record(0, "a"), record(1, "b")), "INV-35 high watermark went back")
+}
+
+func TestAReadBeyondTheHighWatermarkIsSeen(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.publish("b", 1, history.OK)
+	s.read(0, 1, record(0, "a"), record(1, "b"))
+	refuses(t, s.judged(record(0, "a"), record(1, "b")), "INV-8 uncommitted read")
+}
+
+func TestWhatWasGivenUpIsNotHeldAgainstTheCluster(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.read(0, 1, record(0, "a"))
+	require.Empty(t, Judge(&Case{
+		Operations: s.ops, Final: []Log{{TopicID: topic}}, Lossy: map[Place]bool{here: true},
+	}))
+}

@@ -1,0 +1,80 @@
+package models
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// producerOrder is INV-9 for producers: what one client process sent to one
+// partition stands there in the order sent. A retried record of a producer
+// without idempotence may stand there twice; its first copy counts.
+func producerOrder(d *dossier) []Violation {
+	type sender struct{ client, session int32 }
+	var found []Violation
+	for _, at := range d.places {
+		p := d.at[at]
+		if d.Lossy[at] {
+			continue
+		}
+		last := map[sender]*history.Operation{}
+		for _, op := range bySequence(p.publishes) {
+			where := p.where[string(op.Value)]
+			if len(where) == 0 || op.Acks == 0 {
+				continue
+			}
+			by := sender{op.Client, op.Session}
+			if before := last[by]; before != nil && p.where[string(before.Value)][0] > where[0] {
+				found = append(found, Violation{"INV-9", "non-monotonic send", fmt.Sprintf(
+					"client %d sent %s before %s, but they stand at %s@%d and %d", op.Client,
+					name(before.Value), name(op.Value), at, p.where[string(before.Value)][0], where[0]), []int64{before.ID, op.ID}})
+			}
+			last[by] = op
+		}
+	}
+	return found
+}
+
+func bySequence(publishes []*history.Operation) []*history.Operation {
+	sorted := slices.Clone(publishes)
+	slices.SortStableFunc(sorted, func(a, b *history.Operation) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return sorted
+}
+
+// realTime is INV-3 over time: a publish that was acknowledged under acks=all
+// before another one was sent has the lower offset of the two. It is what
+// linearizability asks of appends, in linear time.
+func realTime(d *dossier) []Violation {
+	var found []Violation
+	for _, at := range d.places {
+		if d.Lossy[at] {
+			continue
+		}
+		var acked []*history.Operation
+		for _, op := range d.at[at].publishes {
+			if op.Acks == -1 && op.Outcome == history.OK {
+				acked = append(acked, op)
+			}
+		}
+		byReturn := slices.Clone(acked)
+		slices.SortStableFunc(byReturn, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
+		var highest *history.Operation // of those that had returned when op was sent
+		next := 0
+		for _, op := range acked { // in the order of the calls
+			for next < len(byReturn) && byReturn[next].Return < op.Invoke {
+				if highest == nil || byReturn[next].Offset > highest.Offset {
+					highest = byReturn[next]
+				}
+				next++
+			}
+			if highest != nil && highest.Offset >= op.Offset {
+				found = append(found, Violation{"INV-3", "inconsistent offset", fmt.Sprintf(
+					"%s was acknowledged at %s@%d before %s was sent, which got %d", name(highest.Value), at,
+					highest.Offset, name(op.Value), op.Offset), []int64{highest.ID, op.ID}})
+			}
+		}
+	}
+	return found
+}
