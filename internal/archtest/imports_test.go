@@ -36,10 +36,11 @@ var rooms = map[string][]string{
 	"sim":             {"core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport", "transport/simnet", "transport/codec", "history", "models"},
 	"live":            {"client", "core/message", "core/record", "core/chance", "history", "models", "transport/tcp"},
 	"topology":        {},
+	"hunt":            {},
 	"scenarios":       {},
 	"internal":        {},
 	"cmd/node":        {"server", "client", "core/", "transport", "transport/tcp", "topology"},
-	"cmd/simrun":      {"sim", "live", "topology", "scenarios", "history", "models"},
+	"cmd/simrun":      {"hunt", "sim", "live", "topology", "scenarios", "history", "models"},
 }
 
 // roomOf finds the longest listed room that holds a package.

@@ -1,0 +1,121 @@
+// Package hunt plants bugs into the code and has the simulator find them. A
+// simulator that has never found a bug is a claim; this is its test. A bug is
+// a small file: what it was, where it was published, what users saw, which
+// invariant must catch it, and the edit that brings it back. Each is compiled
+// with the go command's -overlay, outside the working tree, so the core
+// carries no switches.
+package hunt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Bug is one planted bug, as its file holds it.
+type Bug struct {
+	Name       string   `yaml:"-"`          // the file's name without .yaml
+	Source     string   `yaml:"source"`     // where it was published; "ours" for one of our own imagining
+	Area       string   `yaml:"area"`       // replication, election, controller, storage, retention, group, offsets, idempotence, client
+	What       string   `yaml:"what"`       // the mechanism
+	UsersSee   string   `yaml:"usersSee"`   // what it does to users
+	Invariants []string `yaml:"invariants"` // by any of which it must be caught
+	Edits      []Edit   `yaml:"edits"`
+	Seeds      int      `yaml:"seeds"` // budget; 0: 2000
+}
+
+// Edit replaces one piece of text in one file.
+type Edit struct {
+	File    string `yaml:"file"`    // from the root of the module
+	Find    string `yaml:"find"`    // must stand there exactly once
+	Replace string `yaml:"replace"` // the text with the bug
+}
+
+// DefaultSeeds is the budget of a bug that names none.
+const DefaultSeeds = 2000
+
+var invariantName = regexp.MustCompile(`^INV-[1-9][0-9]*$`)
+
+// Load reads every bug of a folder, by name.
+func Load(dir string) ([]Bug, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s holds no bugs (*.yaml)", dir)
+	}
+	slices.Sort(files)
+	bugs := make([]Bug, 0, len(files))
+	for _, f := range files {
+		b, err := read(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		bugs = append(bugs, b)
+	}
+	return bugs, nil
+}
+
+func read(file string) (Bug, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Bug{}, err
+	}
+	defer f.Close()
+	b := Bug{Name: strings.TrimSuffix(filepath.Base(file), ".yaml")}
+	if err := yaml.NewDecoder(f, yaml.DisallowUnknownField()).Decode(&b); err != nil {
+		return Bug{}, err
+	}
+	if b.Seeds == 0 {
+		b.Seeds = DefaultSeeds
+	}
+	return b, b.validate()
+}
+
+func (b *Bug) validate() error {
+	switch {
+	case b.Source == "" || b.What == "" || b.UsersSee == "" || b.Area == "":
+		return errors.New("a bug names its source, its area, what it is and what users see")
+	case len(b.Invariants) == 0:
+		return errors.New("a bug names the invariants by which it must be caught")
+	case len(b.Edits) == 0:
+		return errors.New("a bug has at least one edit")
+	}
+	for _, i := range b.Invariants {
+		if !invariantName.MatchString(i) {
+			return fmt.Errorf("%q is no invariant: write it as INV-7", i)
+		}
+	}
+	return nil
+}
+
+// Mutated applies the edits to the sources under root and returns the new text
+// of each changed file, by its path from root. A text that does not stand
+// exactly once where it should is an error: the code has changed, and the bug
+// must be looked at anew.
+func (b *Bug) Mutated(root string) (map[string]string, error) {
+	texts := map[string]string{}
+	for _, e := range b.Edits {
+		text, ok := texts[e.File]
+		if !ok {
+			raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.File)))
+			if err != nil {
+				return nil, fmt.Errorf("bug %s: %w", b.Name, err)
+			}
+			text = string(raw)
+		}
+		find := strings.TrimRight(e.Find, "\n")
+		if n := strings.Count(text, find); n != 1 || find == "" {
+			return nil, fmt.Errorf("bug %s: the text to edit stands %d times in %s, not once: the code has changed, bring the bug up to date", b.Name, n, e.File)
+		}
+		texts[e.File] = strings.Replace(text, find, strings.TrimRight(e.Replace, "\n"), 1)
+	}
+	return texts, nil
+}
