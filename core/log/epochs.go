@@ -43,11 +43,12 @@ func (h *history) truncate(end record.Offset) {
 	*h = (*h)[:n]
 }
 
-// trim forgets the epochs whose records are all below start, but never the
-// last one: it tells the epoch of the record before an empty log.
+// trim forgets the epochs that ended before the record in front of start. That
+// record's own epoch stays: it is what a follower at the log start names as its
+// last, and what an empty log was left by.
 func (h *history) trim(start record.Offset) {
 	gone := 0
-	for gone+1 < len(*h) && (*h)[gone+1].start <= start {
+	for gone+1 < len(*h) && (*h)[gone+1].start < start {
 		gone++
 	}
 	if gone > 0 {

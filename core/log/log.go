@@ -149,9 +149,9 @@ func (l *Log) settleFirst() {
 
 // TrimPrefix moves the log start up to start (any offset, from retention, from
 // DeleteRecords or from the leader); a lower one than now changes nothing. The
-// epochs that only removed records had go; producers stay. All batches that
-// begin below start count as settled. It panics when start is above End: Reset
-// is for that.
+// epochs that only removed records had go, but for that of the record right
+// before start; producers stay. All batches that begin below start count as
+// settled. It panics when start is above End: Reset is for that.
 //
 // What producers did in removed records is known only from the checkpoint:
 // give out a Checkpoint effect before the TrimPrefix effect.

@@ -9,11 +9,11 @@ import (
 
 // Defaults of a topic's settings.
 const (
-	DefaultChunkBytes               = 128 << 20
-	DefaultAge                      = 7 * 24 * message.Hour
-	longestChunk                    = 24 * message.Hour
-	chunksPerAge                    = 8
-	noTimestamp    record.Timestamp = -1
+	DefaultChunkBytes                  = 128 << 20
+	DefaultAge                         = 7 * 24 * message.Hour
+	longestChunk                       = 24 * message.Hour
+	chunksPerAge                       = 8
+	noTimestamp       record.Timestamp = -1
 )
 
 // Retention are the limits of a log.

@@ -1,0 +1,113 @@
+package log_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+var forever = log.Retention{Age: -1}
+
+// ten batches of ten records and 1000 bytes; batch i has timestamp 1000*i.
+// Chunks of 2000 bytes hold two batches each.
+func ten(settled record.Offset) *log.Log {
+	l := log.New(0)
+	l.SetChunks(2000, forever)
+	for i := range 10 {
+		l.Append(ptr(at(plain(record.Offset(10*i), 10, 1), record.Timestamp(1000*i))))
+	}
+	l.Settle(settled)
+	return l
+}
+
+func TestRetentionOfTopic(t *testing.T) {
+	require.Equal(t, log.Retention{Age: 7 * 24 * message.Hour}, log.RetentionOf(message.TopicConfig{}))
+	require.Equal(t, log.Retention{Bytes: 5, Age: -1},
+		log.RetentionOf(message.TopicConfig{RetentionBytes: 5, RetentionTime: -1}))
+	require.Equal(t, log.Retention{Age: message.Second},
+		log.RetentionOf(message.TopicConfig{RetentionBytes: -1, RetentionTime: message.Second}))
+}
+
+func TestRetireBySize(t *testing.T) {
+	for _, c := range []struct {
+		keep int64
+		want record.Offset
+	}{{0, 0}, {1, 80}, {2000, 80}, {2001, 60}, {5000, 40}, {8000, 20}, {8001, 0}, {99999, 0}} {
+		require.Equal(t, c.want, ten(100).Retire(0, 100, log.Retention{Bytes: c.keep, Age: -1}), "keep %d", c.keep)
+	}
+}
+
+func TestRetireByAge(t *testing.T) {
+	for _, c := range []struct {
+		now  record.Timestamp
+		want record.Offset
+	}{{0, 0}, {6000, 0}, {6001, 20}, {8001, 40}, {14000, 80}, {14001, 100}} {
+		require.Equal(t, c.want, ten(100).Retire(c.now, 100, log.Retention{Age: 5 * message.Second}), "now %d", c.now)
+	}
+}
+
+func TestRetireNeverPassesTheHighWatermark(t *testing.T) {
+	all := log.Retention{Bytes: 1, Age: 0}
+	for hw := record.Offset(0); hw <= 100; hw += 5 {
+		l := ten(hw)
+		start := l.Retire(math.MaxInt32, hw, all)
+		require.LessOrEqual(t, start, hw)
+		require.Equal(t, hw/10*10, start, "and takes whole batches")
+		require.LessOrEqual(t, ten(100).Retire(math.MaxInt32, hw, all), hw)
+	}
+}
+
+func TestARetiredLogGoesOn(t *testing.T) {
+	l := ten(100)
+	l.TrimPrefix(l.Retire(0, 100, log.Retention{Bytes: 5000, Age: -1}))
+	require.Equal(t, record.Offset(40), l.Start())
+	require.Equal(t, int64(6000), l.Bytes())
+	l.TrimPrefix(55) // DeleteRecords, inside a chunk
+	require.Equal(t, int64(6000), l.Bytes(), "storage cannot free a part of it")
+	require.Equal(t, record.Offset(80), l.Retire(0, 100, log.Retention{Bytes: 1, Age: -1}))
+	l.TrimPrefix(100)
+	require.Zero(t, l.Bytes())
+	require.Equal(t, record.Offset(100), l.Retire(0, 100, log.Retention{Bytes: 1, Age: 0}))
+	l.Append(ptr(at(plain(100, 10, 1), 1)))
+	l.Settle(110)
+	require.Equal(t, record.Offset(110), l.Retire(math.MaxInt32, 110, log.Retention{Age: 0}))
+}
+
+func TestALogThatTricklesAgesInPieces(t *testing.T) {
+	l := log.New(0)
+	week := log.RetentionOf(message.TopicConfig{RetentionTime: 80 * message.Second})
+	l.SetChunks(0, week)
+	for i := range 100 { // one record a second, never a chunk full
+		l.Append(ptr(at(plain(record.Offset(i), 1, 1), record.Timestamp(1000*i))))
+		l.Settle(record.Offset(i + 1))
+	}
+	require.Equal(t, record.Offset(10), l.Retire(99_000, 100, week), "chunks of an eighth of the age")
+	soon, ok := l.RetireAt(week)
+	require.True(t, ok)
+	require.Equal(t, record.Timestamp(89_001), soon)
+	require.Equal(t, record.Offset(0), l.Retire(soon-1, 100, week))
+	require.Equal(t, record.Offset(10), l.Retire(soon, 100, week))
+}
+
+func TestWhatDoesNotAge(t *testing.T) {
+	week := log.Retention{Age: message.Second}
+	never := func(l *log.Log, r log.Retention) {
+		_, ok := l.RetireAt(r)
+		require.False(t, ok)
+		require.Equal(t, l.Start(), l.Retire(math.MaxInt64/2, l.End(), r))
+	}
+	never(log.New(3), week)
+	never(ten(100), forever)
+	never(ten(0), week)
+	untimed := filled(at(plain(0, 10, 1), -1))
+	untimed.Settle(10)
+	never(untimed, week)
+	future := filled(at(plain(0, 10, 1), math.MaxInt64))
+	future.Settle(10)
+	never(future, week)
+}
