@@ -9,16 +9,18 @@ import (
 // gave and entries that the others count on. It cannot tell, so it does
 // nothing before every other voter has said how far it is. Then
 //
-//   - it enters the highest term that any of them knows, and votes in none up
-//     to spareTerms above that. A vote that it gave was asked for by one of
-//     them, which had that term on disk before; or it stood itself, in a term
-//     of which the others may not have heard yet;
+//   - it enters the highest term that any of them has heard of, and votes in
+//     none up to a good way above that. A vote that it gave was asked for by
+//     one of them, which had that term on disk before. Or it stood itself: then
+//     a majority had encouraged it, of which one must remember, or else the
+//     way above (drawn anew each time) hides the term;
 //   - it votes for nobody, itself included, whose log does not reach the end
 //     of the longest of theirs. What it once acknowledged and was committed, at
 //     least one of them holds, as long as fewer than a majority lost their
 //     journals; so nobody is elected with its help who lacks that.
 //
 // In a new cluster all are empty, and the first start waits for all of them.
+// As long as they are, there is nothing to lose and no term is skipped.
 type admission struct {
 	nonce    uint64
 	at       message.Time // next probe
@@ -26,11 +28,6 @@ type admission struct {
 	term     uint64
 	furthest position
 }
-
-// spareTerms is how many times in a row a voter may have stood for election,
-// each time encouraged by a majority and then heard by nobody, before it lost
-// its journal.
-const spareTerms = 16
 
 func (a *admission) begin(q *Quorum, now message.Time) {
 	*a = admission{nonce: q.random.Uint64(), at: now, got: make([]bool, len(q.peers))}
@@ -53,7 +50,7 @@ func (a *admission) tick(q *Quorum, now message.Time, out *Out) {
 // answerProbe tells an empty voter how far this one is. The term and the log
 // may not be durable yet: that makes the other one more careful, not less.
 func (q *Quorum) answerProbe(to message.NodeID, p probe, out *Out) {
-	a := answer{nonce: p.nonce, term: q.journal.term, end: q.journal.end()}
+	a := answer{nonce: p.nonce, term: max(q.journal.term, q.hopeful), end: q.journal.end()}
 	if i := q.journal.identity; i != nil && a.end.below(i.floor) {
 		a.end = i.floor
 	}
@@ -85,8 +82,8 @@ func (a *admission) finish(q *Quorum, now message.Time, out *Out) {
 	}
 	j := &q.journal
 	j.identity = &identity{mark: q.mark, self: q.self, floor: a.furthest}
-	if len(q.peers) > 0 {
-		j.identity.spent = a.term + spareTerms
+	if a.term > 0 || a.furthest.index > 0 { // else the cluster is new
+		j.identity.spent = a.term + uint64(q.random.Between(16, 1024))
 	}
 	j.term = a.term
 	f := frame{identity: j.identity, hard: j.hard()}

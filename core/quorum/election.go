@@ -51,6 +51,7 @@ func (q *Quorum) knows(id uint64) bool {
 func (q *Quorum) refuses(now message.Time, m *pb.Message, out *Out) bool {
 	switch m.GetType() {
 	case pb.MsgVote, pb.MsgPreVote:
+		q.hopeful = max(q.hopeful, m.GetTerm())
 		// A voter that lost its journal gives no vote to a candidate that may
 		// lack what it once held, nor in a term in which it may have voted.
 		// And whoever hears from a living leader helps nobody to depose it

@@ -117,6 +117,7 @@ type Quorum struct {
 	beatAt   message.Time     // next heartbeat, when leading
 
 	admission admission
+	hopeful   uint64 // highest term for which anybody wanted to stand
 }
 
 // peer is another voter.

@@ -227,8 +227,9 @@ func TestTroubleNeverBreaksThePromises(t *testing.T) {
 					c.start(id)
 				}
 			case 5:
-				if !m.down && !wiped && voters > 2 {
-					wiped = true // fewer than a majority
+				// Fewer than a majority, and not before there is anything to lose.
+				if !m.down && !wiped && voters > 2 && len(c.decided) > 0 {
+					wiped = true
 					c.crash(id)
 					m.disk = nil
 					c.start(id)
@@ -250,6 +251,7 @@ func TestTroubleNeverBreaksThePromises(t *testing.T) {
 				c.start(id)
 			}
 		}
+		c.pass(10 * message.Second) // what is under way may still depose a leader
 		c.commit("the end")
 		for _, id := range c.ids[1:] {
 			require.Equal(t, c.nodes[1].state, c.nodes[id].state)
