@@ -90,6 +90,16 @@ func TestSequencesBelongToTheirEpoch(t *testing.T) {
 	require.Equal(t, refused(message.InvalidProducerEpoch), l.Check(ptr(from(plain(0, 2, 0), p, 0, 0))))
 }
 
+func TestANewEpochAfterAFullRoundOfSequences(t *testing.T) {
+	l := log.New(0)
+	l.Append(ptr(from(record.Header{LeaderEpoch: 1, LastOffsetDelta: math.MaxInt32 - 1, Length: 100}, p, 0, 1)))
+	fresh := from(plain(l.End(), 3, 1), p, 1, 0) // the sequence that epoch 0 would have gone on with
+	require.Equal(t, accepted(), l.Check(&fresh))
+	l.Append(&fresh)
+	require.Equal(t, refused(message.InvalidProducerEpoch), l.Check(ptr(from(plain(0, 3, 1), p, 0, 3))))
+	require.Equal(t, refused(message.OutOfOrderSequence), l.Check(ptr(from(record.Header{LastOffsetDelta: math.MaxInt32 - 1}, p, 1, 1))))
+}
+
 // Five batches in flight, all written, no answer seen, a new leader.
 func TestAFollowerAnswersTheRetriesOfFive(t *testing.T) {
 	follower := log.New(0)
@@ -146,19 +156,23 @@ func TestProducersOutliveTheirRecords(t *testing.T) {
 
 // The leader's log starts inside a batch: the follower gets that batch whole.
 func TestInheritBeforeABatchThatReachesOverTheStart(t *testing.T) {
+	first := from(plain(10, 2, 2), p, 3, 10) // and the first of a leadership
+	second := from(plain(12, 2, 2), p, 3, 12)
 	leader := seven()
+	leader.Truncate(10)
+	leader.Append(&first)
+	leader.Append(&second)
 	leader.Settle(14)
 	leader.TrimPrefix(11)
 
 	follower := log.New(0)
 	follower.Reset(11)
-	first := from(plain(10, 2, 1), p, 3, 10)
 	require.ErrorIs(t, follower.Fits(&first), log.ErrNotAtEnd)
 	follower.Reset(10)
 	require.NoError(t, follower.Inherit(leader.CarryOver()))
+	require.Equal(t, record.NoLeaderEpoch, follower.LastEpoch(), "its first record is still to come")
 	at, state := follower.Checkpoint()
 	follower.Append(&first)
-	second := from(plain(12, 2, 1), p, 3, 12)
 	follower.Append(&second)
 	follower.TrimPrefix(11)
 	require.Equal(t, leader.Digest(), follower.Digest())

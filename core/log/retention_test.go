@@ -42,6 +42,11 @@ func TestRetireBySize(t *testing.T) {
 	}
 }
 
+func TestRetireBySizeDoesNotCountOnWhatMayBeTruncated(t *testing.T) {
+	require.Equal(t, record.Offset(0), ten(20).Retire(0, 20, log.Retention{Bytes: 1, Age: -1}))
+	require.Equal(t, record.Offset(20), ten(40).Retire(0, 40, log.Retention{Bytes: 1, Age: -1}))
+}
+
 func TestRetireByAge(t *testing.T) {
 	for _, c := range []struct {
 		now  record.Timestamp

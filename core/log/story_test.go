@@ -97,6 +97,18 @@ func TestAnElectionCountsWithoutARecord(t *testing.T) {
 	require.Equal(t, end(1, 10), leader.EndOf(5), "a deposed leader has only the epochs of its records")
 }
 
+func TestABegunEpochEndsWithTheLeadership(t *testing.T) {
+	deposed := filled(plain(0, 10, 1))
+	deposed.BeginEpoch(3)
+	require.Equal(t, record.Offset(10), deposed.Truncate(10))
+	require.Equal(t, end(1, 10), deposed.EndOf(3))
+
+	deposed.BeginEpoch(4)
+	deposed.Append(ptr(plain(10, 1, 5))) // as a follower of another leader
+	require.Equal(t, end(1, 10), deposed.EndOf(4))
+	require.Equal(t, end(5, 11), deposed.EndOf(5))
+}
+
 // KIP-279: after quick elections the answer for an epoch that the leader never
 // held must not let the follower keep records that the leader never had.
 func TestAnUnknownEpochIsAnsweredWithTheOneBelow(t *testing.T) {
@@ -144,6 +156,14 @@ func TestTrimPrefixForgetsEpochsButKnowsTheLast(t *testing.T) {
 	require.PanicsWithValue(t, "log: start 31 would be above the end 30", func() { l.TrimPrefix(31) })
 	h := plain(30, 1, 2)
 	require.ErrorIs(t, l.Fits(&h), log.ErrEpochFalls)
+}
+
+func TestWhatIsTrimmedIsDecided(t *testing.T) {
+	l := filled(plain(0, 10, 1), plain(10, 10, 2), plain(20, 10, 3))
+	l.TrimPrefix(15)
+	require.Equal(t, record.Offset(20), l.Settled(), "with the batch that start lies in")
+	require.False(t, l.CanTruncate(19))
+	require.Equal(t, int64(3000), l.Bytes())
 }
 
 func TestWhatDoesNotFitIsNotAppended(t *testing.T) {
@@ -204,6 +224,18 @@ func TestTwoCrashesInARow(t *testing.T) {
 	require.Empty(t, twice.Differs(live, 0))
 	require.Equal(t, live.Bytes(), twice.Bytes())
 	require.Equal(t, log.Verdict{Outcome: log.Duplicate, Base: 0, End: 2}, twice.Check(ptr(from(plain(0, 2, 9), 7, 0, 0))))
+}
+
+func TestRestoreWhereRetentionPassedTheCheckpoint(t *testing.T) {
+	l := filled(from(plain(0, 10, 1), 7, 0, 0), plain(10, 10, 2), plain(20, 10, 3))
+	l.Settle(10)
+	at, state := l.Checkpoint()
+	restored, err := log.Restore(effect.RecoveredLog{Start: 25, End: 30, Checkpoint: state, CheckpointAt: at,
+		Headers: []record.Header{plain(20, 10, 3)}})
+	require.NoError(t, err)
+	require.Equal(t, int64(1000), restored.Bytes(), "the chunks of the checkpoint are gone")
+	require.Equal(t, 1, restored.Producers())
+	require.Equal(t, record.Offset(30), restored.Settled())
 }
 
 func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {

@@ -177,7 +177,7 @@ func (it *RecordIterator) decode(b []byte) error {
 // readHeaders checks the headers that fill the rest of a record.
 func readHeaders(b []byte, at int) (HeaderList, int) {
 	count, at := readVarint(b, at)
-	if at < 0 || count < 0 || int(count) > len(b)-at {
+	if at < 0 || count < 0 {
 		return HeaderList{}, -1
 	}
 	from := at

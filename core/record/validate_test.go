@@ -88,6 +88,7 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		{"a record length past the end", records([]byte{80, 0, 0, 0, 1, 1, 0}), record.ErrRecord},
 		{"a negative record length", records([]byte{1}), record.ErrRecord},
 		{"a length of six bytes", records([]byte{0x8c, 0x80, 0x80, 0x80, 0x80, 0, 0, 0, 0, 1, 1, 0}), record.ErrRecord},
+		{"a length beyond 32 bits", records([]byte{0x8c, 0x80, 0x80, 0x80, 0x20, 0, 0, 0, 1, 1, 0}), record.ErrRecord},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := record.Validate(reseal(t, build(t, three()...), c.change))
