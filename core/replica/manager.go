@@ -2,124 +2,253 @@
 // followers: appending, pulling, the high watermark, the in-sync set, and what
 // clients may see of it (Kafka's replication protocol with KIP-101, KIP-279,
 // KIP-320, KIP-497 and KIP-903).
+//
+// # Where to find what
+//
+//   - apply.go: the metadata image gives replicas their roles
+//   - replica.go, disk.go: one replica's log and what its disk has confirmed
+//   - leader.go, positions.go, highwatermark.go, isr.go: what a leader knows of
+//     its followers and concludes from it
+//   - produce.go, fetch.go, offsets.go, delete.go, local.go: what clients and
+//     the other rooms of this broker ask for, each with those who wait
+//   - serving.go, answer.go: fetch sessions as their leader holds them
+//   - pulling.go, follower.go: fetch sessions as their follower holds them
+//   - retention.go, checkpoint.go: what happens in the background
+//
+// # Three rules that everything here follows
+//
+// A reply, a claim to another broker or a movement of the high watermark comes
+// after the completion that backs it. What is told in one leader epoch is never
+// judged by the state of another. And what rests costs nothing: a partition
+// with nothing new has no timer, no message, and no place in any loop.
 package replica
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// Manager is all replicas of one broker.
-type Manager struct{ cfg Config }
+// Manager is all replicas of one broker. Its methods are its inputs; each gives
+// what is to be done to the Out that it is handed.
+type Manager struct {
+	cfg    Config
+	random *chance.Stream
+	halted bool
+
+	epoch   message.BrokerEpoch // of this run; 0 before it is registered
+	current bool                // the image contains this run: roles are taken
+	due     bool                // SetEpoch left something to do for the next Tick
+	brokers map[message.NodeID]BrokerState
+	early   map[record.PartitionID]PartitionState // what came before current
+
+	replicas map[record.PartitionID]*replica
+	leaders  []*replica // those with a lead, in no meaningful but a fixed order
+	timers   timers
+
+	lastToken uint64
+	reads     map[uint64]reading
+	times     map[uint64]timeQuestion
+
+	diskLow   bool
+	unflushed int64 // bytes appended and not durable, over all logs
+	held      []heldProduce
+	heldBytes int64
+	heldTimer timer
+
+	sessions    []*session // with followers, by arrival of the follower
+	pullers     []*puller  // with leaders, by first use
+	lastSession uint64
+	hotSessions []*session
+	hotPullers  []*puller
+
+	headers []record.Header // scratch
+	touched []*replica
+}
 
 // New builds the replicas from what recovery found. They take no role before
 // the metadata is known to be current: see SetEpoch.
 func New(cfg Config, found []effect.RecoveredLog, random *chance.Stream, now message.Now) *Manager {
-	panic("not built yet")
+	m := &Manager{
+		cfg:      cfg.withDefaults(),
+		random:   random,
+		brokers:  map[message.NodeID]BrokerState{},
+		early:    map[record.PartitionID]PartitionState{},
+		replicas: map[record.PartitionID]*replica{},
+		reads:    map[uint64]reading{},
+		times:    map[uint64]timeQuestion{},
+	}
+	m.heldTimer.owner = (*heldTimer)(m)
+	for i := range found {
+		m.replicas[found[i].ID] = restored(m, found[i])
+	}
+	return m
 }
 
 // SetEpoch says that this run of the broker is registered under epoch. From the
 // moment that an applied image holds this broker with that epoch, the image is
 // at least as new as anything an earlier run has acted on: only then do
-// replicas take their roles, and logs that no partition claims are deleted.
+// replicas take their roles, and logs that no partition claims are deleted. A
+// replica that acted on an older image could follow a deposed leader and
+// truncate what was committed since, or lead on in an epoch whose unflushed
+// records the crash took (KAFKA-10527).
+//
 // The next Tick, which Wake asks for, does what was held back until then.
-func (m *Manager) SetEpoch(epoch message.BrokerEpoch) { panic("not built yet") }
+func (m *Manager) SetEpoch(epoch message.BrokerEpoch) {
+	if m.epoch != epoch {
+		m.epoch = epoch
+		m.due = true
+	}
+}
 
-// Damaged are the logs that this broker cannot vouch for, in order.
-func (m *Manager) Damaged() []record.PartitionID { panic("not built yet") }
+// Damaged are the logs that this broker cannot vouch for, in order: those that
+// recovery found damaged, until their partition has a leader from which they
+// are fetched, and those that a read has shown to be damaged. The caller names
+// them in its next registration, and in no other case calls Damaged: what it
+// was told counts as reported once that registration is in the image.
+func (m *Manager) Damaged() []record.PartitionID {
+	var damaged []record.PartitionID
+	for id, r := range m.inOrder() {
+		if r.damage.what != "" {
+			r.damage.told = !r.damage.reported
+			damaged = append(damaged, id)
+		}
+	}
+	return damaged
+}
+
+// inOrder walks over all replicas by partition. For rare occasions.
+func (m *Manager) inOrder() func(yield func(record.PartitionID, *replica) bool) {
+	return func(yield func(record.PartitionID, *replica) bool) {
+		for _, id := range order.KeysBy(m.replicas, record.PartitionID.Compare) {
+			if r := m.replicas[id]; r != nil && !yield(id, r) {
+				return
+			}
+		}
+	}
+}
 
 // Stop gives out checkpoints of all logs that changed since their last one, for
 // a clean shutdown. Nothing may be asked of the Manager afterwards.
-func (m *Manager) Stop(out *Out) { panic("not built yet") }
-
-// Apply takes the partitions and brokers that are new or changed in the
-// metadata image, all of one version at once, in the order of versions.
-func (m *Manager) Apply(now message.Now, partitions []PartitionState, brokers []BrokerState, out *Out) {
-	panic("not built yet")
-}
-
-// Produce appends batches to partitions that this broker leads.
-func (m *Manager) Produce(now message.Now, token message.Token, r *message.Produce, out *Out) {
-	panic("not built yet")
-}
-
-// Fetch reads committed records for a consumer.
-func (m *Manager) Fetch(now message.Now, token message.Token, r *message.Fetch, out *Out) {
-	panic("not built yet")
-}
-
-// ListOffsets answers with log starts, high watermarks, and offsets by time.
-func (m *Manager) ListOffsets(now message.Now, token message.Token, r *message.ListOffsets, out *Out) {
-	panic("not built yet")
-}
-
-// OffsetForLeaderEpoch answers where epochs end.
-func (m *Manager) OffsetForLeaderEpoch(now message.Now, token message.Token, r *message.OffsetForLeaderEpoch, out *Out) {
-	panic("not built yet")
-}
-
-// DeleteRecords moves log starts.
-func (m *Manager) DeleteRecords(now message.Now, token message.Token, r *message.DeleteRecords, out *Out) {
-	panic("not built yet")
-}
-
-// ReplicaFetch takes a follower's fetch.
-func (m *Manager) ReplicaFetch(now message.Now, from message.NodeID, r *message.ReplicaFetch, out *Out) {
-	panic("not built yet")
-}
-
-// ReplicaFetchReply takes a leader's answer.
-func (m *Manager) ReplicaFetchReply(now message.Now, from message.NodeID, r *message.ReplicaFetchReply, out *Out) {
-	panic("not built yet")
-}
-
-// ReplicaProgress takes how far a follower has flushed.
-func (m *Manager) ReplicaProgress(now message.Now, from message.NodeID, r *message.ReplicaProgress, out *Out) {
-	panic("not built yet")
-}
-
-// AlterPartitionReply takes the outcomes of ISR proposals.
-func (m *Manager) AlterPartitionReply(now message.Now, r *message.AlterPartitionReply, out *Out) {
-	panic("not built yet")
-}
-
-// Appended takes that completion.
-func (m *Manager) Appended(now message.Now, in effect.Appended, out *Out) { panic("not built yet") }
-
-// Flushed takes that completion.
-func (m *Manager) Flushed(now message.Now, in effect.Flushed, out *Out) { panic("not built yet") }
-
-// ReadDone takes that completion.
-func (m *Manager) ReadDone(now message.Now, in effect.ReadDone, out *Out) { panic("not built yet") }
-
-// TimeFound takes that completion.
-func (m *Manager) TimeFound(now message.Now, in effect.TimeFound, out *Out) { panic("not built yet") }
-
-// DiskSpace takes that room has run low or is back.
-func (m *Manager) DiskSpace(now message.Now, in effect.DiskSpace, out *Out) { panic("not built yet") }
-
-// LocalAppend appends a batch of another room of this broker to a partition
-// that it leads in epoch. Out.Local answers it with ticket once the batch is
-// committed, or at once when it cannot be appended. It does not time out: its
-// outcome is known when the batch is committed or the leadership ends. The
-// Manager owns batch.
-func (m *Manager) LocalAppend(now message.Now, id record.PartitionID, epoch record.LeaderEpoch, ticket uint64, batch []byte, out *Out) {
-	panic("not built yet")
-}
-
-// LocalRead reads the next chunk of committed batches, from an offset on, of a
-// partition that this broker leads in epoch. Out.Replayed answers it, at the
-// earliest when the high watermark has reached the start of the epoch; nothing
-// answers it once the leadership has ended. Read on from Replay.Next until
-// Replay.Done.
-func (m *Manager) LocalRead(now message.Now, id record.PartitionID, epoch record.LeaderEpoch, from record.Offset, out *Out) {
-	panic("not built yet")
+func (m *Manager) Stop(out *Out) {
+	for _, r := range m.inOrder() {
+		if r.sinceCheckpoint.batches > 0 {
+			r.checkpoint(out)
+		}
+	}
+	m.halted = true
 }
 
 // Tick does what time asks for.
-func (m *Manager) Tick(now message.Now, out *Out) { panic("not built yet") }
+func (m *Manager) Tick(now message.Now, out *Out) {
+	if m.halted {
+		return
+	}
+	if m.due {
+		m.due = false
+		m.epochChanged(now, out)
+	}
+	for m.timers.next() <= now.Mono && !m.halted {
+		t := m.timers.heap[0]
+		m.timers.stop(t)
+		t.owner.expire(m, now, out)
+	}
+	m.finish(now, out)
+}
 
 // Wake is when a Tick is wanted; Never when nothing waits for time.
-func (m *Manager) Wake() message.Time { panic("not built yet") }
+func (m *Manager) Wake() message.Time {
+	if m.halted {
+		return message.Never
+	}
+	if m.due {
+		return -message.Never
+	}
+	return m.timers.next()
+}
+
+// finish ends every step: fetches and answers that became due in it go out
+// together, once each.
+func (m *Manager) finish(now message.Now, out *Out) {
+	if m.halted {
+		return
+	}
+	m.releaseHeld(now, out)
+	for i := 0; i < len(m.hotPullers); i++ { // they may heat one another
+		p := m.hotPullers[i]
+		p.hot = false
+		p.report(m, out)
+		p.pull(m, now, out)
+	}
+	clear(m.hotPullers)
+	m.hotPullers = m.hotPullers[:0]
+	for i := 0; i < len(m.hotSessions); i++ {
+		s := m.hotSessions[i]
+		s.hot = false
+		s.answer(m, now, out)
+	}
+	clear(m.hotSessions)
+	m.hotSessions = m.hotSessions[:0]
+}
+
+// halt stops the node: it has found a state of its own that is impossible.
+func (m *Manager) halt(r *replica, reason string, out *Out) {
+	if !m.halted {
+		m.halted = true
+		out.Add(effect.Halt{Reason: "partition " + r.id.String() + ": " + reason})
+	}
+}
+
+// leading is the leader of a partition on this broker, or why there is none.
+func (m *Manager) leading(id record.PartitionID) (*leader, message.Code) {
+	r := m.replicas[id]
+	switch {
+	case r == nil:
+		return nil, message.UnknownTopicOrPartition
+	case r.lead == nil:
+		return nil, message.NotLeaderOrFollower
+	}
+	return r.lead, message.None
+}
+
+// hint is who leads a partition as far as is known (KIP-951).
+func (m *Manager) hint(id record.PartitionID) (message.NodeID, record.LeaderEpoch) {
+	if r := m.replicas[id]; r != nil && r.placed {
+		return r.state.Leader, r.state.LeaderEpoch
+	}
+	return message.NoNode, record.NoLeaderEpoch
+}
+
+// still says whether a leadership that was in office at some time still is.
+func (m *Manager) still(l *leader) bool {
+	r := m.replicas[l.r.id]
+	return r == l.r && r.lead == l
+}
+
+// token names a question to the disk.
+func (m *Manager) token() uint64 {
+	m.lastToken++
+	return m.lastToken
+}
+
+func (m *Manager) touch(r *replica) {
+	if !r.touched {
+		r.touched = true
+		m.touched = append(m.touched, r)
+	}
+}
+
+// remove takes v out of a slice whose order means nothing.
+func remove[T comparable](s []T, v T) []T {
+	if i := slices.Index(s, v); i >= 0 {
+		var zero T
+		s[i] = s[len(s)-1]
+		s[len(s)-1] = zero
+		return s[:len(s)-1]
+	}
+	return s
+}

@@ -1,8 +1,11 @@
 package replica
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -20,8 +23,8 @@ const (
 // String names the role.
 func (r Role) String() string { return [...]string{"idle", "leading", "following"}[r] }
 
-// View is one replica as observers and status pages see it. Its slices belong
-// to the Manager and hold only until its next step.
+// View is one replica as observers and status pages see it. Its slices must
+// not be changed.
 type View struct {
 	ID             record.PartitionID
 	Role           Role
@@ -61,15 +64,78 @@ type FollowerView struct {
 }
 
 // View looks at one replica; ok is false when this broker holds none.
-func (m *Manager) View(id record.PartitionID) (v View, ok bool) { panic("not built yet") }
+func (m *Manager) View(id record.PartitionID) (v View, ok bool) {
+	r := m.replicas[id]
+	if r == nil {
+		return View{}, false
+	}
+	v = View{
+		ID: id, Leader: r.state.Leader, LeaderEpoch: r.state.LeaderEpoch, PartitionEpoch: r.state.PartitionEpoch,
+		Replicas: r.state.Replicas, MinInsync: r.minInsync, Start: r.log.Start(), End: r.log.End(),
+		Flushed: r.flushed, HighWatermark: r.highWatermark, Damage: r.damage.what,
+	}
+	switch {
+	case r.lead != nil:
+		r.lead.view(&v)
+	case r.follow != nil:
+		v.Role, v.Matched = Following, r.follow.matched
+	}
+	return v, true
+}
+
+func (l *leader) view(v *View) {
+	v.Role = Leading
+	v.ISR = l.r.state.ISR
+	v.EpochStart, v.Shown, v.ShownStart = l.epochStart, l.shown(), l.r.trimmed
+	v.Waiting = l.acked.size() + l.written.size()
+	v.MaximalISR = slices.Clone(v.ISR)
+	for _, p := range l.peers {
+		if p.counted && !p.member {
+			v.MaximalISR = append(v.MaximalISR, p.node)
+		}
+		v.Followers = append(v.Followers, FollowerView{
+			Node: p.node, BrokerEpoch: p.brokerEpoch, Matched: p.matched, Flushed: p.flushed,
+			LogStart: p.logStart, CaughtUp: p.caughtUp,
+		})
+	}
+}
 
 // Log is the log of one replica, or nil. It must not be changed.
-func (m *Manager) Log(id record.PartitionID) *log.Log { panic("not built yet") }
+func (m *Manager) Log(id record.PartitionID) *log.Log {
+	if r := m.replicas[id]; r != nil {
+		return r.log
+	}
+	return nil
+}
 
-// Partitions are the replicas that this broker holds, in order.
-func (m *Manager) Partitions() []record.PartitionID { panic("not built yet") }
+// Partitions are the replicas that this broker holds, in order, and those that
+// it has been told of and will make as soon as its metadata is current.
+func (m *Manager) Partitions() []record.PartitionID {
+	ids := order.KeysBy(m.replicas, record.PartitionID.Compare)
+	for _, id := range order.KeysBy(m.early, record.PartitionID.Compare) {
+		if m.replicas[id] == nil && !m.early[id].Removed {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, record.PartitionID.Compare)
+	return ids
+}
+
+// Knows says whether a partition is among Partitions: its removal is to be
+// applied then.
+func (m *Manager) Knows(id record.PartitionID) bool {
+	s, early := m.early[id]
+	return m.replicas[id] != nil || early && !s.Removed
+}
 
 // Touched gives each replica that may have changed since the last call, once,
-// in the order in which they first changed. For observers; it keeps simulated
-// steps cheap.
-func (m *Manager) Touched(visit func(record.PartitionID)) { panic("not built yet") }
+// in the order in which they first changed, those that were deleted included.
+// For observers; it keeps simulated steps cheap.
+func (m *Manager) Touched(visit func(record.PartitionID)) {
+	for i, r := range m.touched {
+		r.touched = false
+		m.touched[i] = nil
+		visit(r.id)
+	}
+	m.touched = m.touched[:0]
+}

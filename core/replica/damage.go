@@ -1,0 +1,60 @@
+package replica
+
+import "errors"
+
+// damage is why a log cannot be vouched for; the zero value says that it can.
+//
+// What recovery found is reported with the registration of this run, and so
+// before any role is taken: the replica is in no in-sync or eligible set, and
+// as a follower it cuts what cannot be read and fetches again.
+//
+// What a read finds later, on a leader, is another matter: the controller still
+// takes this replica for one that has every committed record. It gives up
+// nothing of its log before a new registration has told the truth (reported).
+// Until then it answers reads and writes with StorageError, counts itself out
+// of the high watermark, and does not follow.
+type damage struct {
+	what     string
+	whole    bool // no part of the log is to be trusted
+	byRead   bool // found by a read in this run, not by recovery
+	told     bool // the caller was told, for a registration
+	reported bool // that registration is in the image
+}
+
+// repairAsFollower makes a log ready to be filled from a leader. It says no
+// while the damage is not reported.
+func (r *replica) repairAsFollower(m *Manager, out *Out) bool {
+	switch {
+	case r.damage.what == "":
+		return true
+	case !r.damage.reported:
+		return false
+	case r.damage.whole:
+		r.reset(m, r.log.Start(), out)
+	default:
+		r.truncate(m, r.log.End(), out) // what lies behind the end on disk
+	}
+	r.damage = damage{}
+	return true
+}
+
+// repairAsLeader does the same for a replica that the controller has elected
+// although recovery found it damaged: that was an operator's choice. With
+// damage that a read has found it stays as it is, and serves nothing.
+func (r *replica) repairAsLeader(m *Manager, out *Out) {
+	if !r.damage.byRead {
+		r.repairAsFollower(m, out)
+	}
+}
+
+// foundDamage notes that a read of this replica, as a leader, has failed.
+func (r *replica) foundDamage(m *Manager, err error, out *Out) {
+	if r.damage.what != "" {
+		return
+	}
+	r.damage = damage{what: err.Error(), whole: true, byRead: true}
+	out.Damaged = append(out.Damaged, r.id)
+	m.touch(r)
+}
+
+var errNothingRead = errors.New("the disk gave no batch where there must be one")

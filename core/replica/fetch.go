@@ -1,0 +1,143 @@
+package replica
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// Fetch reads committed records for a consumer. It waits until MinBytes are
+// there, an error has to be told, or MaxWait is over. Behind the newest batches
+// there is always enough, whatever the batches there add up to.
+func (m *Manager) Fetch(now message.Now, token message.Token, r *message.Fetch, out *Out) {
+	if m.halted {
+		return
+	}
+	w := &fetchWait{token: token, request: r}
+	if r.MaxWait <= 0 || w.ready(m) {
+		w.respond(m, now, out)
+	} else {
+		w.wait(m, now)
+	}
+	m.finish(now, out)
+}
+
+// sight is what a consumer may see of one partition now.
+type sight struct {
+	l         *leader
+	code      message.Code
+	diverging *message.EpochEnd
+	to        record.Offset // read up to here
+	bytes     int64         // there are that many
+	waits     bool          // code is to be told only when time is over
+}
+
+// look judges one partition of a Fetch.
+func (m *Manager) look(p *message.FetchPartition) sight {
+	l, code := m.leading(p.ID)
+	if code != message.None {
+		return sight{code: code}
+	}
+	if code := l.fence(p.LeaderEpoch); code != message.None {
+		return sight{l: l, code: code}
+	}
+	r := l.r
+	switch {
+	case r.damage.what != "":
+		return sight{l: l, code: message.StorageError}
+	case !l.shown():
+		return sight{l: l, code: message.LeaderNotAvailable, waits: true}
+	case p.Offset < r.log.Start():
+		return sight{l: l, code: message.OffsetOutOfRange}
+	}
+	if at := diverges(r.log, p.Offset, p.LastEpoch); at != nil {
+		return sight{l: l, diverging: at}
+	}
+	if p.Offset > r.log.End() {
+		return sight{l: l, code: message.OffsetOutOfRange}
+	}
+	return sight{l: l, to: r.highWatermark, bytes: l.tail.between(p.Offset, r.highWatermark)}
+}
+
+// fence compares a client's or a peer's view of the leadership with the one
+// that is.
+func (l *leader) fence(epoch record.LeaderEpoch) message.Code {
+	switch {
+	case epoch == record.NoLeaderEpoch || epoch == l.epoch:
+		return message.None
+	case epoch < l.epoch:
+		return message.FencedLeaderEpoch
+	}
+	return message.UnknownLeaderEpoch
+}
+
+// consumerRead is an answer whose records are being read.
+type consumerRead struct {
+	token message.Token
+	reply *message.FetchReply
+	parts []consumerPart
+}
+
+type consumerPart struct {
+	index int
+	l     *leader
+}
+
+// respond answers with what there is now.
+func (w *fetchWait) respond(m *Manager, now message.Now, out *Out) {
+	reply := &message.FetchReply{Partitions: make([]message.FetchedPartition, len(w.request.Partitions))}
+	left := max(1, int64(w.request.MaxBytes))
+	var slices []effect.Slice
+	var parts []consumerPart
+	for i := range w.request.Partitions {
+		p, answer := &w.request.Partitions[i], &reply.Partitions[i]
+		s := m.look(p)
+		*answer = m.describe(p.ID, &s)
+		if s.code != message.None || s.diverging != nil || p.Offset >= s.to || left <= 0 {
+			continue
+		}
+		limit := min(int64(p.MaxBytes), left)
+		left -= min(s.bytes, limit)
+		slices = append(slices, effect.Slice{Log: p.ID, From: p.Offset, To: s.to, MaxBytes: int32(limit)})
+		parts = append(parts, consumerPart{i, s.l})
+	}
+	if len(slices) == 0 {
+		out.Reply(w.token, reply)
+		return
+	}
+	m.read(&consumerRead{w.token, reply, parts}, slices, out)
+}
+
+// describe is the answer for one partition, but for its records. What is told
+// of the log is taken at one moment.
+func (m *Manager) describe(id record.PartitionID, s *sight) message.FetchedPartition {
+	answer := message.FetchedPartition{
+		ID: id, Code: s.code, Diverging: s.diverging,
+		HighWatermark: -1, LastStable: -1, LogStart: -1,
+	}
+	answer.Leader, answer.LeaderEpoch = m.hint(id)
+	if s.l != nil && s.l.shown() {
+		r := s.l.r
+		answer.HighWatermark, answer.LastStable = r.highWatermark, r.highWatermark
+		answer.LogStart = r.trimmed
+	}
+	return answer
+}
+
+// done sends the answer. A partition whose leadership has ended since the
+// question gives none of its records away.
+func (c *consumerRead) done(m *Manager, now message.Now, results []effect.ReadResult, out *Out) {
+	for i, part := range c.parts {
+		answer := &c.reply.Partitions[part.index]
+		switch {
+		case !m.still(part.l):
+			*answer = m.describe(answer.ID, &sight{code: message.NotLeaderOrFollower})
+		case results[i].Err != nil:
+			part.l.r.foundDamage(m, results[i].Err, out)
+			answer.Code = message.StorageError
+		default:
+			answer.Records = results[i].Batches
+		}
+	}
+	out.Reply(c.token, c.reply)
+}

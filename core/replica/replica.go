@@ -1,0 +1,202 @@
+package replica
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// replica is one partition on this broker, whatever its role: the log as facts,
+// and how far the disk has confirmed it. trimmed <= log.Start() <= highWatermark
+// <= log.End(), and flushed <= appended <= log.End().
+type replica struct {
+	id  record.PartitionID
+	log *log.Log
+
+	state     PartitionState
+	placed    bool // state is set
+	minInsync int
+	retention log.Retention
+
+	cut           effect.Cut
+	appended      record.Offset // with the operating system up to here
+	flushed       record.Offset // durable up to here
+	trimmed       record.Offset // the log start that is durable
+	highWatermark record.Offset
+	unflushed     backlog
+
+	damage damage
+
+	led    record.LeaderEpoch // the highest epoch that this run has led in
+	lead   *leader            // at most one of the two is set
+	follow *follower
+
+	care            timer // retention and idle producers
+	sinceCheckpoint struct {
+		bytes   int64
+		batches int
+	}
+	touched bool
+}
+
+func created(m *Manager, s *PartitionState) *replica {
+	r := &replica{id: s.ID, log: log.New(0), led: record.NoLeaderEpoch}
+	r.care.owner = (*careTimer)(r)
+	m.touch(r)
+	return r
+}
+
+// restored is a replica as recovery found it. All of the log is durable. A
+// follower's high watermark is never a reason to truncate (KIP-101), and so
+// the stored one only tells what is decided already.
+func restored(m *Manager, found effect.RecoveredLog) *replica {
+	l, err := log.Restore(found)
+	r := &replica{id: found.ID, log: l, led: record.NoLeaderEpoch}
+	r.damage = damage{what: found.Damage, reported: true}
+	if err != nil {
+		r.damage = damage{what: "recovery: " + err.Error(), whole: true, reported: true}
+		r.log = log.New(found.Start)
+	}
+	r.care.owner = (*careTimer)(r)
+	r.appended, r.flushed, r.trimmed = r.log.End(), r.log.End(), r.log.Start()
+	r.highWatermark = min(max(found.HighWatermark, r.log.Start()), r.log.End())
+	m.touch(r)
+	return r
+}
+
+// append puts whole batches at the end of the log. headers are theirs.
+func (r *replica) append(m *Manager, now message.Now, headers []record.Header, batches []byte, out *Out) {
+	base := r.log.End()
+	for i := range headers {
+		r.log.Append(&headers[i])
+	}
+	end := r.log.End()
+	size := int64(len(batches))
+	r.unflushed.push(end, size)
+	m.unflushed += size
+	r.sinceCheckpoint.bytes += size
+	r.sinceCheckpoint.batches += len(headers)
+	out.Add(effect.Append{Log: r.id, Cut: r.cut, Base: base, End: end, Batches: batches})
+	out.Add(effect.Flush{Log: r.id, Cut: r.cut})
+	r.takeCare(m, now)
+	m.touch(r)
+}
+
+// truncate cuts the log at to, which must be possible (log.CanTruncate).
+func (r *replica) truncate(m *Manager, to record.Offset, out *Out) {
+	to = r.log.Truncate(to)
+	if to < r.highWatermark {
+		m.halt(r, "asked to truncate below its own high watermark", out)
+		return
+	}
+	r.cut++
+	r.appended, r.flushed = min(r.appended, to), min(r.flushed, to)
+	m.drained(r.unflushed.cutAt(to))
+	out.Add(effect.Truncate{Log: r.id, Cut: r.cut, To: to})
+	if r.flushed < to { // the flush that was asked for answers with the old cut
+		out.Add(effect.Flush{Log: r.id, Cut: r.cut})
+	}
+	m.touch(r)
+}
+
+// reset empties the log and starts it anew at start. The high watermark goes
+// with it (KAFKA-9491).
+func (r *replica) reset(m *Manager, start record.Offset, out *Out) {
+	r.log.Reset(start)
+	r.cut++
+	r.appended, r.flushed, r.trimmed, r.highWatermark = start, start, start, start
+	m.drained(r.unflushed.cutAt(-1))
+	out.Add(effect.Reset{Log: r.id, Cut: r.cut, Start: start})
+	m.touch(r)
+}
+
+// trim moves the log start. It counts as moved (trimmed) once the disk has
+// confirmed it: the answer to a read of nothing, which takes its turn behind
+// the trim, is that confirmation. As long as what is settled is not flushed,
+// no checkpoint can keep what producers did in the records that go: then it
+// does nothing, and the next flush tries again.
+func (r *replica) trim(m *Manager, start record.Offset, out *Out) {
+	if start <= r.log.Start() || r.log.Settled() > r.flushed {
+		return
+	}
+	if start > r.highWatermark {
+		m.halt(r, "asked to move its log start above its high watermark", out)
+		return
+	}
+	r.checkpoint(out)
+	r.log.TrimPrefix(start)
+	out.Add(effect.TrimPrefix{Log: r.id, Start: start})
+	token := m.token()
+	m.reads[token] = &trimRead{r: r, cut: r.cut, start: start}
+	out.Add(effect.Read{Token: token, Slices: []effect.Slice{{Log: r.id, From: start, To: start}}})
+	m.touch(r)
+}
+
+// trimRead waits for a trim to be durable.
+type trimRead struct {
+	r     *replica
+	cut   effect.Cut
+	start record.Offset
+}
+
+func (t *trimRead) done(m *Manager, now message.Now, _ []effect.ReadResult, out *Out) {
+	r := t.r
+	if m.replicas[r.id] != r || t.start <= r.trimmed {
+		return
+	}
+	r.trimmed = t.start
+	m.touch(r)
+	switch {
+	case r.lead != nil:
+		r.lead.startMoved(m, now, out)
+	case r.follow != nil:
+		r.follow.from.stale(m, r, false)
+	}
+}
+
+// backlog is what was appended and is not durable yet, in order.
+type backlog struct {
+	bytes  int64
+	chunks []chunk
+	first  int
+}
+
+type chunk struct {
+	end   record.Offset
+	bytes int64
+}
+
+func (b *backlog) push(end record.Offset, bytes int64) {
+	b.bytes += bytes
+	b.chunks = append(b.chunks, chunk{end, bytes})
+}
+
+// flushed takes out what ends at or below end, and tells how much it was.
+func (b *backlog) flushed(end record.Offset) (bytes int64) {
+	for b.first < len(b.chunks) && b.chunks[b.first].end <= end {
+		bytes += b.chunks[b.first].bytes
+		b.first++
+	}
+	switch {
+	case b.first == len(b.chunks):
+		b.chunks, b.first = b.chunks[:0], 0
+	case b.first > 64 && b.first > len(b.chunks)/2:
+		b.chunks = b.chunks[:copy(b.chunks, b.chunks[b.first:])]
+		b.first = 0
+	}
+	b.bytes -= bytes
+	return bytes
+}
+
+// cutAt takes out what ends above to, and tells how much it was.
+func (b *backlog) cutAt(to record.Offset) (bytes int64) {
+	n := len(b.chunks)
+	for n > b.first && b.chunks[n-1].end > to {
+		n--
+		bytes += b.chunks[n].bytes
+	}
+	b.chunks = b.chunks[:n]
+	b.bytes -= bytes
+	return bytes
+}

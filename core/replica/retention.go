@@ -1,0 +1,83 @@
+package replica
+
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// The shortest and longest pause between two looks at a log that has something
+// to forget, and the pause when what is due cannot go yet. The longest one also
+// bounds what a jump of the wall clock can delay.
+const (
+	careMin   = message.Second
+	careAgain = 30 * message.Second
+	careMax   = message.Hour
+)
+
+// careTimer is a replica as the owner of its care timer.
+type careTimer replica
+
+func (c *careTimer) expire(m *Manager, now message.Now, out *Out) {
+	r := (*replica)(c)
+	if r.log.Producers() > 0 {
+		r.log.ExpireProducers(now.Mono, m.cfg.ProducerIdle)
+		m.touch(r)
+	}
+	if r.lead != nil {
+		r.lead.retire(m, now, out)
+	}
+	r.takeCareAfter(m, now, careAgain)
+}
+
+// takeCare arms the timer by which records and idle producers are forgotten,
+// if the log holds any that time will ever make forget.
+func (r *replica) takeCare(m *Manager, now message.Now) {
+	if !r.care.armed() {
+		r.takeCareAfter(m, now, careMin)
+	}
+}
+
+// takeCareAfter is takeCare with a pause of at least least.
+func (r *replica) takeCareAfter(m *Manager, now message.Now, least message.Duration) {
+	pause := message.Duration(-1)
+	if r.log.Producers() > 0 {
+		pause = m.cfg.ProducerIdle / 4
+	}
+	if r.lead != nil {
+		if at, ok := r.log.RetireAt(r.retention); ok {
+			due := untilWall(now.Wall, at)
+			if pause < 0 || due < pause {
+				pause = due
+			}
+		}
+	}
+	if pause >= 0 {
+		m.timers.set(&r.care, now.Mono.Add(max(pause, least)))
+	}
+}
+
+// untilWall is the time from now to at, held to careMax.
+func untilWall(now, at record.Timestamp) message.Duration {
+	if at <= now {
+		return 0
+	}
+	if ms := at - now; ms > 0 && ms < record.Timestamp(careMax/message.Millisecond) {
+		return message.Duration(ms) * message.Millisecond
+	}
+	return careMax
+}
+
+// retire moves the log start as the topic's limits on age and size ask for,
+// never above the high watermark (KAFKA-5634).
+func (l *leader) retire(m *Manager, now message.Now, out *Out) {
+	if start := l.r.log.Retire(now.Wall, l.r.highWatermark, l.r.retention); start > l.start {
+		l.moveStart(m, now, start, out)
+	}
+}
+
+// retireBySize looks at the size each time that records have been committed.
+func (l *leader) retireBySize(m *Manager, now message.Now, out *Out) {
+	if limit := l.r.retention.Bytes; limit > 0 && l.r.log.Bytes() > limit {
+		l.retire(m, now, out)
+	}
+}
