@@ -27,6 +27,7 @@ type Node struct {
 	controller *controller.Controller // nil on a node that is no voter
 
 	offsets    offsetsTopic
+	alters     uint64 // requests to change in-sync sets so far
 	replicaOut replica.Out
 	groupOut   group.Out
 	selfMail   []message.Message // what this node sent to itself in this step
