@@ -197,12 +197,12 @@ type TargetKind uint8
 
 // The kinds of Target.
 const (
-	AnyBroker    TargetKind = iota
-	EveryBroker             // one request to each registered broker that is not fenced
-	Controller              // the active controller's node; any broker while it is not known
-	Coordinator             // of Target.Group
-	LeaderOf                // of Target.Place, or of Target.Partition when Topic is empty
-	TheNode                 // Target.Node
+	AnyBroker   TargetKind = iota
+	EveryBroker            // one request to each registered broker that is not fenced
+	Controller             // the active controller's node; any broker while it is not known
+	Coordinator            // of Target.Group
+	LeaderOf               // of Target.Place, or of Target.Partition when Topic is empty
+	TheNode                // Target.Node
 )
 
 // Target says who should answer an Ask.

@@ -1,0 +1,184 @@
+package client
+
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// ending is how a call ended.
+type ending uint8
+
+const (
+	replied ending = iota
+	unsent         // it has certainly not taken effect
+	broken         // no answer: it may have taken effect, or may still do so
+)
+
+// call is a request that was sent and is not answered yet.
+type call struct {
+	node     *node // nil: a bootstrap address
+	address  string
+	end      func(reply message.Reply, how ending)
+	deadline alarm
+}
+
+// node is one broker as the client sees it.
+type node struct {
+	id       message.NodeID
+	address  string
+	listed   bool // in the newest metadata
+	fenced   bool
+	failures int          // in a row
+	rest     message.Time // nothing is sent before
+	back     alarm        // rings when the rest is over
+
+	ready     []*lane // lanes that have something for this broker
+	producing int     // produce requests without an answer
+	dirty     bool    // is in Client.dirty
+	fetching  bool    // a fetch is out
+}
+
+// usable says that the node can be sent to now.
+func (n *node) usable(now message.Time) bool { return n.address != "" && now >= n.rest }
+
+// node returns the broker of an id, which need not be in the metadata yet.
+func (c *Client) node(id message.NodeID) *node {
+	n := c.nodes[id]
+	if n == nil {
+		n = &node{id: id}
+		n.back.ring = func() {
+			c.touch(n)
+			c.consumer.stir = true
+		}
+		c.nodes[id] = n
+	}
+	return n
+}
+
+// touch has the node's outbox looked at when the step ends.
+func (c *Client) touch(n *node) {
+	if !n.dirty {
+		n.dirty = true
+		c.dirty = append(c.dirty, n)
+	}
+}
+
+// target is where a request goes: a node, or a bootstrap address.
+type target struct {
+	node    *node
+	address string
+}
+
+func (n *node) target() target { return target{node: n, address: n.address} }
+
+// send makes a call. wait bounds the time to its answer; end is told exactly
+// once how it ended, but not for a call that was given up at a Close.
+func (c *Client) send(to target, r message.Request, wait message.Duration, end func(message.Reply, ending)) {
+	id := c.emit(to, r, false)
+	k := &call{node: to.node, address: to.address, end: end}
+	k.deadline.ring = func() { c.late(id, k) }
+	c.calls[id] = k
+	c.alarms.set(&k.deadline, c.now.Mono.Add(wait))
+}
+
+// emit gives out a Call effect and returns its number.
+func (c *Client) emit(to target, r message.Request, noReply bool) uint64 {
+	c.lastCall++
+	e := Call{Call: c.lastCall, Address: to.address, Request: r, NoReply: noReply}
+	if to.node != nil {
+		e.Node = to.node.id
+	}
+	c.out.Add(e)
+	return c.lastCall
+}
+
+// late gives up a call that was left unanswered, and its connection with it: a
+// connection that is half open would swallow the next request as well.
+func (c *Client) late(id uint64, k *call) {
+	delete(c.calls, id)
+	h := Hangup{Address: k.address}
+	if k.node != nil {
+		h.Node = k.node.id
+	}
+	c.out.Add(h)
+	c.failed(k.node)
+	k.end(nil, broken)
+}
+
+// answered takes in a reply. Replies to calls that were given up are ignored:
+// what they say is no longer true (INV-22).
+func (c *Client) answered(in Answered) {
+	k := c.calls[in.Call]
+	if k == nil {
+		return
+	}
+	delete(c.calls, in.Call)
+	c.alarms.stop(&k.deadline)
+	if k.node != nil {
+		k.node.failures = 0
+	}
+	k.end(in.Reply, replied)
+}
+
+// callFailed takes in that a call will not be answered.
+func (c *Client) callFailed(in Failed) {
+	k := c.calls[in.Call]
+	if k == nil {
+		return
+	}
+	delete(c.calls, in.Call)
+	c.alarms.stop(&k.deadline)
+	c.failed(k.node)
+	if in.Reason == Unsent {
+		k.end(nil, unsent)
+	} else {
+		k.end(nil, broken)
+	}
+}
+
+// failed lets a node rest. Several calls that fail with one connection count
+// once.
+func (c *Client) failed(n *node) {
+	c.cluster.want()
+	if n == nil || c.now.Mono < n.rest {
+		return
+	}
+	n.failures++
+	n.rest = c.now.Mono.Add(c.backoff(n.failures))
+	c.alarms.set(&n.back, n.rest)
+}
+
+// backoff is the pause after so many failures in a row: it doubles up to its
+// maximum, and up to a fifth of it is taken off by chance, so that clients
+// which failed together do not come back together.
+func (c *Client) backoff(failures int) message.Duration {
+	d := c.cfg.RetryBackoff
+	for range failures - 1 {
+		if d >= c.cfg.RetryBackoffMax {
+			break
+		}
+		d *= 2
+	}
+	d = min(d, c.cfg.RetryBackoffMax)
+	return d - message.Duration(c.jitter.Below(int64(d)/5+1))
+}
+
+// read takes the reply of type T out of a call's end. Where there is none, the
+// code says what to take it for; both codes of a call without an answer are
+// retriable.
+func read[T message.Reply](reply message.Reply, how ending) (m T, code message.Code, ok bool) {
+	switch how {
+	case unsent:
+		return m, message.BrokerNotAvailable, false
+	case broken:
+		return m, message.RequestTimedOut, false
+	}
+	switch r := reply.(type) {
+	case T:
+		return r, message.None, true
+	case *message.Refused:
+		if r != nil && r.Code != message.None {
+			return m, r.Code, false
+		}
+	}
+	return m, message.UnknownServerError, false
+}

@@ -1,0 +1,282 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// question remembers for which position of a flow something was asked.
+type question struct {
+	flow  *flow
+	turn  uint64
+	at    record.Offset
+	epoch record.LeaderEpoch // the leadership that was asked
+}
+
+// live says that the answer still concerns the flow.
+func (q question) live() bool { return q.flow.turn == q.turn && !q.flow.dead }
+
+// route gathers what is to be asked of one node.
+type route struct {
+	node  *node
+	fetch []question
+	list  []question
+	check []question
+}
+
+// settle serves the polls from what is there and asks for more.
+func (k *consumer) settle() {
+	k.serve()
+	for range 2 { // a question that cannot be sent may free another
+		if !k.stir {
+			return
+		}
+		k.stir = false
+		k.plan()
+		k.serve()
+	}
+}
+
+// plan goes over the flows and sends what they need: per node one fetch at a
+// time, and questions for offsets and for ends of epochs.
+func (k *consumer) plan() {
+	if len(k.awaited) > 0 {
+		k.placeAwaited()
+	}
+	if len(k.list) == 0 {
+		return
+	}
+	var routes []route
+	committed := false
+	k.spin++
+	for i := range k.list {
+		f := k.list[(k.spin+i)%len(k.list)]
+		switch {
+		case f.leaving || f.asked || f.stage == stuck:
+		case k.c.now.Mono < f.rest:
+			k.c.alarms.soonest(&k.nudge, f.rest)
+		case f.stage == wantCommitted:
+			committed = true
+		default:
+			k.planFlow(f, &routes)
+		}
+	}
+	for i := range routes {
+		r := &routes[i]
+		k.sendList(r)
+		k.sendCheck(r)
+		k.sendFetch(r)
+	}
+	if committed {
+		k.askCommitted()
+	}
+}
+
+func (k *consumer) planFlow(f *flow, routes *[]route) {
+	part := k.c.cluster.partition(f.id)
+	if part == nil {
+		k.missing(f)
+		return
+	}
+	f.missing = 0
+	n := k.c.cluster.leader(f.id)
+	if n == nil || n.address == "" {
+		k.c.cluster.want()
+		return
+	}
+	if !n.usable(k.c.now.Mono) {
+		return // its alarm stirs the consumer
+	}
+	q := question{f, f.turn, f.at, part.epoch}
+	r := routeTo(routes, n)
+	if f.stage == wantOffset {
+		r.list = append(r.list, q)
+		return
+	}
+	if f.checked < part.epoch {
+		if f.atEpoch != record.NoLeaderEpoch {
+			r.check = append(r.check, q) // KIP-320: has the new leader what was read?
+			return
+		}
+		f.checked = part.epoch
+	}
+	if !f.paused && !f.drain && !n.fetching && f.buffer.size < int64(k.c.cfg.PartitionFetchBytes) {
+		r.fetch = append(r.fetch, q)
+	}
+}
+
+func routeTo(routes *[]route, n *node) *route {
+	for i := range *routes {
+		if (*routes)[i].node == n {
+			return &(*routes)[i]
+		}
+	}
+	*routes = append(*routes, route{node: n})
+	return &(*routes)[len(*routes)-1]
+}
+
+// missing waits a while for a partition that the metadata does not show.
+func (k *consumer) missing(f *flow) {
+	now := k.c.now.Mono
+	if f.missing == 0 {
+		f.missing = now.Add(k.c.cfg.TopicTimeout)
+	}
+	if now >= f.missing && k.mode == manual { // of a group's, the coordinator decides
+		f.stop(&Error{Problem: NoSuchTopic, Code: message.UnknownTopicID, Detail: fmt.Sprintf(
+			"%s/%d does not exist any more", f.place.Topic, f.place.Partition)})
+		return
+	}
+	k.c.cluster.lookup(f.id.Topic)
+	k.c.cluster.want()
+	if now < f.missing {
+		k.c.alarms.soonest(&k.nudge, f.missing)
+	}
+}
+
+// sendFetch fetches ahead, as far as the buffer allows.
+func (k *consumer) sendFetch(r *route) {
+	room := k.c.cfg.PrefetchBytes - k.buffered
+	if len(r.fetch) == 0 || room <= 0 {
+		return
+	}
+	m := &message.Fetch{
+		MaxWait: k.c.cfg.FetchWait, MinBytes: 1, MaxBytes: int32(min(int64(k.c.cfg.FetchBytes), room)),
+		Isolation: k.c.cfg.Isolation, Partitions: make([]message.FetchPartition, len(r.fetch)),
+	}
+	for i, q := range r.fetch {
+		m.Partitions[i] = message.FetchPartition{ID: q.flow.id, LeaderEpoch: q.epoch, Offset: q.at,
+			LastEpoch: q.flow.atEpoch, MaxBytes: k.c.cfg.PartitionFetchBytes}
+	}
+	n, asked := r.node, r.fetch
+	n.fetching = true
+	k.c.send(n.target(), m, k.c.cfg.FetchWait+k.c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
+		n.fetching = false
+		k.fetched(asked, reply, how)
+	})
+}
+
+func (k *consumer) fetched(asked []question, reply message.Reply, how ending) {
+	k.stir = true
+	m, code, ok := read[*message.FetchReply](reply, how)
+	for i, q := range asked {
+		f := q.flow
+		if !q.live() || f.leaving || f.stage != reading || f.at != q.at {
+			continue
+		}
+		switch {
+		case !ok:
+			f.refused(code, message.NoNode, record.NoLeaderEpoch)
+		case i >= len(m.Partitions) || m.Partitions[i].ID != f.id:
+			f.refused(message.UnknownServerError, message.NoNode, record.NoLeaderEpoch)
+		default:
+			f.fetched(&m.Partitions[i])
+		}
+	}
+}
+
+// fetched takes in what a fetch gave.
+func (f *flow) fetched(e *message.FetchedPartition) {
+	switch {
+	case e.Code != message.None:
+		f.refused(e.Code, e.Leader, e.LeaderEpoch)
+	case e.Diverging != nil:
+		f.diverged(*e.Diverging)
+	default:
+		f.failures, f.suspect = 0, false
+		f.seen(e.HighWatermark, e.LogStart)
+		f.take(e.Records)
+	}
+}
+
+// sendList looks up offsets by time, or the ends of the log.
+func (k *consumer) sendList(r *route) {
+	if len(r.list) == 0 {
+		return
+	}
+	m := &message.ListOffsets{Partitions: make([]message.ListOffsetsPartition, len(r.list))}
+	for i, q := range r.list {
+		at := q.flow.seek.Timestamp
+		switch q.flow.seek.Kind {
+		case AtEarliest:
+			at = message.Earliest
+		case AtLatest:
+			at = message.Latest
+		}
+		q.flow.asked = true
+		m.Partitions[i] = message.ListOffsetsPartition{ID: q.flow.id, LeaderEpoch: q.epoch, Timestamp: at}
+	}
+	asked := r.list
+	k.c.send(r.node.target(), m, k.c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
+		k.stir = true
+		m, code, ok := read[*message.ListOffsetsReply](reply, how)
+		for i, q := range asked {
+			f := q.flow
+			if !q.live() {
+				continue
+			}
+			f.asked = false
+			switch {
+			case !ok:
+				f.refused(code, message.NoNode, record.NoLeaderEpoch)
+			case i >= len(m.Partitions) || m.Partitions[i].ID != f.id || m.Partitions[i].Code == message.None && m.Partitions[i].Offset < 0:
+				f.refused(message.UnknownServerError, message.NoNode, record.NoLeaderEpoch)
+			case m.Partitions[i].Code != message.None:
+				f.refused(m.Partitions[i].Code, message.NoNode, record.NoLeaderEpoch)
+			default:
+				f.listed(m.Partitions[i].Offset)
+			}
+		}
+	})
+}
+
+// sendCheck asks whether the leader's history holds what was read (KIP-320).
+func (k *consumer) sendCheck(r *route) {
+	if len(r.check) == 0 {
+		return
+	}
+	m := &message.OffsetForLeaderEpoch{Partitions: make([]message.EpochQuestion, len(r.check))}
+	for i, q := range r.check {
+		q.flow.asked = true
+		m.Partitions[i] = message.EpochQuestion{ID: q.flow.id, LeaderEpoch: q.epoch, Epoch: q.flow.atEpoch}
+	}
+	asked := r.check
+	k.c.send(r.node.target(), m, k.c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
+		k.stir = true
+		m, code, ok := read[*message.OffsetForLeaderEpochReply](reply, how)
+		for i, q := range asked {
+			f := q.flow
+			if !q.live() {
+				continue
+			}
+			f.asked = false
+			switch {
+			case !ok:
+				f.refused(code, message.NoNode, record.NoLeaderEpoch)
+			case i >= len(m.Partitions) || m.Partitions[i].ID != f.id:
+				f.refused(message.UnknownServerError, message.NoNode, record.NoLeaderEpoch)
+			case m.Partitions[i].Code != message.None:
+				f.refused(m.Partitions[i].Code, message.NoNode, record.NoLeaderEpoch)
+			default:
+				f.checkedAgainst(q, m.Partitions[i])
+			}
+		}
+	})
+}
+
+// checkedAgainst takes in where the leader's history of the last epoch ends.
+func (f *flow) checkedAgainst(q question, a message.EpochAnswer) {
+	if f.stage != reading || f.at != q.at {
+		return
+	}
+	f.failures = 0
+	if a.Epoch == f.atEpoch && a.End >= f.at {
+		f.checked = q.epoch
+		return
+	}
+	f.diverged(message.EpochEnd{Epoch: a.Epoch, End: a.End})
+	if f.stage == reading && f.atEpoch == record.NoLeaderEpoch {
+		f.checked = q.epoch
+	}
+}

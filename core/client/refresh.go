@@ -1,0 +1,115 @@
+package client
+
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// refresher asks for metadata: one request at a time, with a pause after each,
+// to the known brokers in turn and to the bootstrap addresses when none of
+// them can be reached (KIP-899).
+type refresher struct {
+	m        *cluster
+	wanted   bool
+	asking   bool
+	failures int
+	again    alarm // the pause is over
+	age      alarm // the picture is old
+	cursor   int   // counts attempts, so that each goes to another broker
+	last     message.Time
+	streak   int // refreshes with hardly a pause in between
+}
+
+func (r *refresher) init(m *cluster) {
+	r.m = m
+	r.again.ring = func() {}
+	r.age.ring = func() { m.want() }
+	r.cursor = int(m.c.choice.Below(1 << 16))
+}
+
+// want says that something is not known, or that what is known was wrong.
+func (m *cluster) want() { m.refresh.wanted = true }
+
+// settle sends a request when one is wanted and the pause is over.
+func (m *cluster) settle() {
+	r := &m.refresh
+	if !r.wanted || r.asking || r.again.isSet() || m.c.closed {
+		return
+	}
+	to, ok := m.anyNode()
+	if !ok {
+		m.pause(false)
+		return
+	}
+	r.wanted, r.asking = false, true
+	m.c.send(to, m.request(), m.c.cfg.RequestTimeout, m.refreshed)
+}
+
+// request names the topics in use.
+func (m *cluster) request() *message.Metadata {
+	q := &message.Metadata{Topics: make([]string, 0, len(m.used)), IDs: append([]record.TopicID{}, m.strangers...)}
+	for _, t := range m.used {
+		q.Topics = append(q.Topics, t.name)
+	}
+	return q
+}
+
+func (m *cluster) refreshed(reply message.Reply, how ending) {
+	r := &m.refresh
+	r.asking = false
+	info, _, ok := read[*message.MetadataReply](reply, how)
+	if ok = ok && m.apply(info); !ok {
+		r.cursor++
+		r.wanted = true
+	}
+	m.pause(ok)
+	if ok {
+		m.c.alarms.set(&r.age, m.c.now.Mono.Add(m.c.cfg.MetadataMaxAge))
+		m.c.producer.refreshed()
+		m.c.consumer.refreshed()
+		m.c.retryAsks()
+	}
+}
+
+// pause keeps the next request away for a while, longer when many follow one
+// another.
+func (m *cluster) pause(ok bool) {
+	r, now := &m.refresh, m.c.now.Mono
+	if ok {
+		r.failures = 0
+	} else {
+		r.failures++
+	}
+	if now.Sub(r.last) > 4*m.c.cfg.RetryBackoffMax {
+		r.streak = 0
+	}
+	r.streak++
+	r.last = now
+	m.c.alarms.set(&r.again, now.Add(m.c.backoff(max(r.failures, r.streak))))
+}
+
+// anyNode is a broker that can be asked anything: one of those that are not
+// known to be unreachable; else, in turn, a bootstrap address or a broker that
+// may have come back.
+func (m *cluster) anyNode() (target, bool) {
+	now, at := m.c.now.Mono, m.refresh.cursor
+	for i := range m.brokers {
+		n := m.brokers[(at+i)%len(m.brokers)]
+		if !n.fenced && n.failures == 0 && n.usable(now) {
+			return n.target(), true
+		}
+	}
+	seeds := m.c.cfg.Bootstrap
+	all := len(seeds) + len(m.brokers)
+	for i := range all {
+		m.refresh.cursor++ // the next one may live
+		turn := (at + i) % all
+		if turn < len(seeds) {
+			return target{address: seeds[turn]}, true
+		}
+		if n := m.brokers[turn-len(seeds)]; n.usable(now) {
+			return n.target(), true
+		}
+	}
+	return target{}, false
+}
