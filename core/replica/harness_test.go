@@ -1,0 +1,597 @@
+package replica
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// world is a cluster of Managers small enough for a story: disks, a network and
+// a controller that are instant unless a test holds them.
+type world struct {
+	t     testing.TB
+	cfg   Config
+	now   message.Now
+	nodes []*node // node i+1 at index i
+
+	// The controller: committed states, and the changes that made them.
+	parts   map[record.PartitionID]*PartitionState
+	brokers map[message.NodeID]*BrokerState
+	history []change
+	epochs  message.BrokerEpoch
+	refuse  map[message.NodeID]bool // ineligible for an ISR
+
+	wires []wire
+	cut   func(w wire) bool // lost on the way
+	held  func(w wire) bool // stays on the way
+
+	holdAlters bool
+	tokens     message.Token
+	replies    map[message.Token]message.Reply
+}
+
+type change struct {
+	parts   []PartitionState
+	brokers []BrokerState
+}
+
+type wire struct {
+	from, to message.NodeID
+	msg      message.Message
+}
+
+type node struct {
+	w          *world
+	id         message.NodeID
+	m          *Manager
+	out        Out
+	seen       []effect.Effect // all effects since the test looked last
+	disks      map[record.PartitionID]*disk
+	pending    []effect.Input // completions that the disk has not given yet
+	holdDisk   bool
+	holdReads  bool
+	holdMeta   bool
+	applied    int // changes of world.history
+	alters     []message.AlterISR
+	alterCount int
+	local      []LocalResult
+	replayed   []Replay
+	led        []LeadershipChange
+	damaged    []record.PartitionID
+	halted     string
+	down       bool
+	badReads   bool
+}
+
+// disk is one log: what was written, and how much of it is durable.
+type disk struct {
+	start   record.Offset
+	batches [][]byte
+	end     record.Offset
+	durable record.Offset
+	cut     effect.Cut
+	mark    effect.Checkpoint
+}
+
+var p0 = record.PartitionID{Topic: 7}
+
+func newWorld(t testing.TB, n int) *world {
+	w := &world{
+		t: t, now: message.Now{Mono: 1000, Wall: 1_000_000},
+		parts: map[record.PartitionID]*PartitionState{}, brokers: map[message.NodeID]*BrokerState{},
+		replies: map[message.Token]message.Reply{}, refuse: map[message.NodeID]bool{},
+	}
+	for i := range n {
+		w.nodes = append(w.nodes, &node{w: w, id: message.NodeID(i + 1), disks: map[record.PartitionID]*disk{}})
+	}
+	for _, n := range w.nodes {
+		n.start()
+	}
+	w.run()
+	return w
+}
+
+func (w *world) node(id int) *node { return w.nodes[id-1] }
+
+// start begins a run of a node with what its disk holds, and registers it.
+func (n *node) start() {
+	w := n.w
+	cfg := w.cfg
+	cfg.ID = n.id
+	n.down, n.applied, n.out = false, 0, Out{Out: &effect.Out{}}
+	n.pending, n.alters, n.halted = nil, nil, ""
+	n.m = New(cfg, n.recover(), chance.New(uint64(n.id)), w.now)
+	w.epochs++
+	n.m.SetEpoch(w.epochs)
+	w.commit(nil, []BrokerState{{Node: n.id, Epoch: w.epochs, Available: true}})
+	for _, id := range w.ids() { // a restarted leader is a new leader
+		if s := w.parts[id]; s.Leader == n.id {
+			w.elect(id, int(n.id))
+		}
+	}
+}
+
+func (n *node) recover() []effect.RecoveredLog {
+	var found []effect.RecoveredLog
+	for _, id := range sortedIDs(n.disks) {
+		d := n.disks[id]
+		d.cut = 0
+		r := effect.RecoveredLog{ID: id, Start: d.start, End: d.end, HighWatermark: d.mark.HighWatermark}
+		if d.mark.State != nil && d.mark.At <= d.end {
+			r.Checkpoint, r.CheckpointAt = d.mark.State, d.mark.At
+		}
+		for _, b := range d.batches {
+			h, err := record.DecodeHeader(b)
+			require.NoError(n.w.t, err)
+			if h.BaseOffset >= r.CheckpointAt {
+				r.Headers = append(r.Headers, h)
+			}
+		}
+		found = append(found, r)
+	}
+	return found
+}
+
+// crash ends a run; what was not flushed is lost.
+func (n *node) crash() {
+	n.down, n.pending, n.holdDisk, n.holdReads, n.holdMeta = true, nil, false, false, false
+	n.w.wires = slices.DeleteFunc(n.w.wires, func(x wire) bool { return x.from == n.id || x.to == n.id })
+	for _, d := range n.disks {
+		for len(d.batches) > 0 && d.end > d.durable {
+			last := d.batches[len(d.batches)-1]
+			h, _ := record.DecodeHeader(last)
+			d.end = h.BaseOffset
+			d.batches = d.batches[:len(d.batches)-1]
+		}
+		d.end = max(d.start, d.end)
+	}
+}
+
+func (w *world) ids() []record.PartitionID { return sortedIDs(w.parts) }
+
+func sortedIDs[V any](m map[record.PartitionID]V) []record.PartitionID {
+	var ids []record.PartitionID
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, record.PartitionID.Compare)
+	return ids
+}
+
+// commit is a change by the controller.
+func (w *world) commit(parts []PartitionState, brokers []BrokerState) {
+	for i := range parts {
+		s := parts[i]
+		w.parts[s.ID] = &s
+	}
+	for i := range brokers {
+		b := brokers[i]
+		w.brokers[b.Node] = &b
+	}
+	w.history = append(w.history, change{parts, brokers})
+}
+
+// create makes a partition on nodes, led by the first.
+func (w *world) create(id record.PartitionID, cfg message.TopicConfig, nodes ...message.NodeID) {
+	w.commit([]PartitionState{{
+		ID: id, Config: cfg, Replicas: nodes, ISR: slices.Clone(nodes), Leader: nodes[0],
+		LeaderEpoch: 0, PartitionEpoch: 0,
+	}}, nil)
+	w.run()
+}
+
+// elect makes a node the leader, in a new epoch. isr stays unless given.
+func (w *world) elect(id record.PartitionID, leader int, isr ...message.NodeID) {
+	s := *w.parts[id]
+	s.Leader, s.LeaderEpoch, s.PartitionEpoch = message.NodeID(leader), s.LeaderEpoch+1, s.PartitionEpoch+1
+	if len(isr) > 0 {
+		s.ISR = isr
+	}
+	w.commit([]PartitionState{s}, nil)
+}
+
+// setISR is an ISR change that the controller makes on its own.
+func (w *world) setISR(id record.PartitionID, isr ...message.NodeID) {
+	s := *w.parts[id]
+	s.ISR, s.PartitionEpoch = isr, s.PartitionEpoch+1
+	w.commit([]PartitionState{s}, nil)
+}
+
+// do steps a node.
+func (n *node) do(step func(m *Manager, now message.Now, out *Out)) {
+	if n.down || n.halted != "" {
+		return
+	}
+	step(n.m, n.w.now, &n.out)
+	n.collect()
+}
+
+func (n *node) collect() {
+	for _, e := range n.out.List {
+		n.seen = append(n.seen, e)
+		n.carry(e)
+	}
+	n.alters = append(n.alters, n.out.Alter...)
+	n.alterCount += len(n.out.Alter)
+	n.local = append(n.local, n.out.Local...)
+	n.replayed = append(n.replayed, n.out.Replayed...)
+	n.led = append(n.led, n.out.Led...)
+	n.damaged = append(n.damaged, n.out.Damaged...)
+	n.out.Empty()
+}
+
+// carry does what a driver does.
+func (n *node) carry(e effect.Effect) {
+	t := n.w.t
+	switch e := e.(type) {
+	case effect.Send:
+		n.w.wires = append(n.w.wires, wire{n.id, e.To, e.Msg})
+	case effect.Reply:
+		require.NotContains(t, n.w.replies, e.Token, "answered twice")
+		n.w.replies[e.Token] = e.Msg
+	case effect.Halt:
+		n.halted = e.Reason
+	case effect.CreateLog:
+		require.NotContains(t, n.disks, e.Log)
+		n.disks[e.Log] = &disk{start: e.Start, end: e.Start, durable: e.Start}
+	case effect.DeleteLog:
+		require.Contains(t, n.disks, e.Log)
+		delete(n.disks, e.Log)
+	case effect.Append:
+		n.disks[e.Log].append(t, e)
+		n.pending = append(n.pending, effect.Appended{Log: e.Log, Cut: e.Cut, End: e.End})
+	case effect.Flush:
+		n.pending = append(n.pending, effect.Flushed{Log: e.Log, Cut: e.Cut, End: n.disks[e.Log].end})
+	case effect.Truncate:
+		d := n.disks[e.Log]
+		require.LessOrEqual(t, e.To, d.end)
+		for len(d.batches) > 0 && d.end > e.To {
+			h, _ := record.DecodeHeader(d.batches[len(d.batches)-1])
+			d.end = h.BaseOffset
+			d.batches = d.batches[:len(d.batches)-1]
+		}
+		require.Equal(t, e.To, d.end, "truncation inside a batch")
+		d.durable, d.cut = min(d.durable, d.end), e.Cut
+	case effect.Reset:
+		mark := n.disks[e.Log].mark
+		*n.disks[e.Log] = disk{start: e.Start, end: e.Start, durable: e.Start, cut: e.Cut}
+		_ = mark
+	case effect.TrimPrefix:
+		d := n.disks[e.Log]
+		require.LessOrEqual(t, e.Start, d.end)
+		d.start = max(d.start, e.Start)
+		for len(d.batches) > 0 {
+			h, _ := record.DecodeHeader(d.batches[0])
+			if h.End() > d.start {
+				break
+			}
+			d.batches = d.batches[1:]
+		}
+	case effect.Checkpoint:
+		n.disks[e.Log].mark = e
+	case effect.Read:
+		n.pending = append(n.pending, n.read(e))
+	case effect.FindTime:
+		n.pending = append(n.pending, n.findTime(e))
+	default:
+		t.Fatalf("no driver would know what to do with %T", e)
+	}
+}
+
+func (d *disk) append(t testing.TB, e effect.Append) {
+	require.Equal(t, d.end, e.Base, "an append must continue the log")
+	it := record.Batches(e.Batches)
+	for it.Next() {
+		require.Equal(t, d.end, it.Header.BaseOffset)
+		d.end = it.Header.End()
+		d.batches = append(d.batches, slices.Clone(it.Bytes))
+	}
+	require.NoError(t, it.Err())
+	require.Equal(t, d.end, e.End)
+}
+
+func (n *node) read(e effect.Read) effect.ReadDone {
+	done := effect.ReadDone{Token: e.Token, Results: make([]effect.ReadResult, len(e.Slices))}
+	for i, s := range e.Slices {
+		if n.badReads && s.From < s.To {
+			done.Results[i].Err = errBad
+			continue
+		}
+		d := n.disks[s.Log]
+		var bytes []byte
+		for _, b := range d.batches {
+			h, _ := record.DecodeHeader(b)
+			if h.End() <= s.From || h.BaseOffset >= s.To {
+				continue
+			}
+			if len(bytes) > 0 && len(bytes)+len(b) > int(s.MaxBytes) {
+				break
+			}
+			bytes = append(bytes, b...)
+		}
+		done.Results[i].Batches = bytes
+	}
+	return done
+}
+
+type badDisk struct{}
+
+func (badDisk) Error() string { return "bad sector" }
+
+var errBad = badDisk{}
+
+func (n *node) findTime(e effect.FindTime) effect.TimeFound {
+	for _, b := range n.disks[e.Log].batches {
+		h, _ := record.DecodeHeader(b)
+		if h.BaseOffset >= e.To {
+			break
+		}
+		if o, at, ok := record.FirstAt(&h, b, e.At); ok {
+			return effect.TimeFound{Token: e.Token, Found: true, Offset: o, Timestamp: at}
+		}
+	}
+	return effect.TimeFound{Token: e.Token}
+}
+
+// complete gives a node the completion at index i.
+func (n *node) complete(i int) {
+	in := n.pending[i]
+	n.pending = slices.Delete(n.pending, i, i+1)
+	switch in := in.(type) {
+	case effect.Appended:
+		n.do(func(m *Manager, now message.Now, out *Out) { m.Appended(now, in, out) })
+	case effect.Flushed:
+		if d := n.disks[in.Log]; d != nil && in.Cut == d.cut {
+			d.durable = max(d.durable, in.End)
+		}
+		n.do(func(m *Manager, now message.Now, out *Out) { m.Flushed(now, in, out) })
+	case effect.ReadDone:
+		n.do(func(m *Manager, now message.Now, out *Out) { m.ReadDone(now, in, out) })
+	case effect.TimeFound:
+		n.do(func(m *Manager, now message.Now, out *Out) { m.TimeFound(now, in, out) })
+	}
+}
+
+func (n *node) nextCompletion() int {
+	return slices.IndexFunc(n.pending, func(in effect.Input) bool {
+		switch in.(type) {
+		case effect.ReadDone, effect.TimeFound:
+			return !n.holdReads
+		}
+		return !n.holdDisk
+	})
+}
+
+// run lets everything happen that is not held, without time passing.
+func (w *world) run() {
+	w.t.Helper()
+	for range 100000 {
+		if !w.once() {
+			return
+		}
+	}
+	w.t.Fatal("the cluster does not come to rest")
+}
+
+func (w *world) once() bool {
+	for _, n := range w.nodes {
+		if n.down || n.halted != "" {
+			continue
+		}
+		if n.m.Wake() <= w.now.Mono {
+			n.do(func(m *Manager, now message.Now, out *Out) { m.Tick(now, out) })
+			return true
+		}
+		if !n.holdMeta && n.applied < len(w.history) {
+			n.learn()
+			return true
+		}
+		if i := n.nextCompletion(); i >= 0 {
+			n.complete(i)
+			return true
+		}
+		if !w.holdAlters && len(n.alters) > 0 {
+			w.decide(n)
+			return true
+		}
+	}
+	for i, x := range w.wires {
+		if w.held != nil && w.held(x) {
+			continue
+		}
+		w.wires = slices.Delete(w.wires, i, i+1)
+		w.deliver(x)
+		return true
+	}
+	return false
+}
+
+// learn applies the next change of the metadata.
+func (n *node) learn() {
+	c := n.w.history[n.applied]
+	n.applied++
+	var mine []PartitionState
+	for _, s := range c.parts {
+		if !slices.Contains(s.Replicas, n.id) {
+			s = PartitionState{ID: s.ID, Removed: true}
+		}
+		mine = append(mine, s)
+	}
+	n.do(func(m *Manager, now message.Now, out *Out) { m.Apply(now, mine, c.brokers, out) })
+}
+
+func (w *world) deliver(x wire) {
+	if w.cut != nil && w.cut(x) || w.node(int(x.to)).down {
+		return
+	}
+	n := w.node(int(x.to))
+	n.do(func(m *Manager, now message.Now, out *Out) {
+		switch msg := x.msg.(type) {
+		case *message.ReplicaFetch:
+			m.ReplicaFetch(now, x.from, msg, out)
+		case *message.ReplicaFetchReply:
+			m.ReplicaFetchReply(now, x.from, msg, out)
+		case *message.ReplicaProgress:
+			m.ReplicaProgress(now, x.from, msg, out)
+		}
+	})
+}
+
+// decide is the controller's judgement on a node's oldest proposal.
+func (w *world) decide(n *node) {
+	a := n.alters[0]
+	n.alters = n.alters[1:]
+	outcome := w.judge(n.id, a)
+	n.do(func(m *Manager, now message.Now, out *Out) {
+		m.AlterPartitionReply(now, &message.AlterPartitionReply{Partitions: []message.AlteredISR{outcome}}, out)
+	})
+}
+
+func (w *world) judge(from message.NodeID, a message.AlterISR) message.AlteredISR {
+	s := *w.parts[a.ID]
+	outcome := message.AlteredISR{ID: a.ID, PartitionEpoch: s.PartitionEpoch}
+	switch {
+	case s.Leader != from || s.LeaderEpoch != a.LeaderEpoch:
+		outcome.Code = message.FencedLeaderEpoch
+		return outcome
+	case s.PartitionEpoch != a.PartitionEpoch:
+		outcome.Code = message.InvalidUpdateVersion
+		return outcome
+	}
+	s.ISR = nil
+	for _, member := range a.ISR {
+		b := w.brokers[member.Node]
+		if b.Epoch != member.Epoch || !b.Available || w.refuse[member.Node] {
+			outcome.Code = message.IneligibleReplica
+			return outcome
+		}
+		s.ISR = append(s.ISR, member.Node)
+	}
+	s.PartitionEpoch++
+	outcome.PartitionEpoch = s.PartitionEpoch
+	w.commit([]PartitionState{s}, nil)
+	return outcome
+}
+
+// pass lets time pass, tick by tick.
+func (w *world) pass(d message.Duration) {
+	w.t.Helper()
+	end := w.now.Mono.Add(d)
+	for range 1000000 {
+		w.run()
+		next := end
+		for _, n := range w.nodes {
+			if !n.down && n.halted == "" {
+				next = min(next, n.m.Wake())
+			}
+		}
+		step := next.Sub(w.now.Mono)
+		w.now.Mono = next
+		w.now.Wall += record.Timestamp(step / message.Millisecond)
+		if next >= end {
+			w.run()
+			return
+		}
+	}
+	w.t.Fatal("time stands still")
+}
+
+// look takes the effects that a node has given since the last look.
+func (n *node) look() []effect.Effect {
+	seen := n.seen
+	n.seen = nil
+	return seen
+}
+
+func (n *node) view(id record.PartitionID) View {
+	v, ok := n.m.View(id)
+	require.True(n.w.t, ok, "node %d holds no replica of %s", n.id, id)
+	return v
+}
+
+// batch is count records whose values begin with text.
+func batch(text string, count int) []byte {
+	var b record.Builder
+	for i := range count {
+		_ = b.Append(1_000_000, nil, []byte(text+strconv.Itoa(i)), nil)
+	}
+	return b.Build()
+}
+
+func numbered(b []byte, producer record.ProducerID, seq record.Sequence) []byte {
+	record.SetProducer(b, producer, 0, seq)
+	return b
+}
+
+func (n *node) produce(acks message.Acks, batches ...[]byte) message.Token {
+	n.w.tokens++
+	r := &message.Produce{Acks: acks, Timeout: 30 * message.Second}
+	for _, b := range batches {
+		r.Partitions = append(r.Partitions, message.ProducePartition{ID: p0, Records: b})
+	}
+	token := n.w.tokens
+	n.do(func(m *Manager, now message.Now, out *Out) { m.Produce(now, token, r, out) })
+	return token
+}
+
+func (n *node) fetch(r *message.Fetch) message.Token {
+	n.w.tokens++
+	token := n.w.tokens
+	n.do(func(m *Manager, now message.Now, out *Out) { m.Fetch(now, token, r, out) })
+	return token
+}
+
+// read is a fetch that waits for nothing.
+func (n *node) readFrom(offset record.Offset) message.FetchedPartition {
+	n.w.t.Helper()
+	token := n.fetch(&message.Fetch{MaxBytes: 1 << 20, Partitions: []message.FetchPartition{{
+		ID: p0, LeaderEpoch: -1, Offset: offset, LastEpoch: -1, MaxBytes: 1 << 20,
+	}}})
+	n.w.run()
+	return n.w.replies[token].(*message.FetchReply).Partitions[0]
+}
+
+// produced is the outcome of a Produce of one batch, or nil while it waits.
+func (w *world) produced(token message.Token) *message.ProducedPartition {
+	r, ok := w.replies[token].(*message.ProduceReply)
+	if !ok {
+		return nil
+	}
+	require.Len(w.t, r.Partitions, 1)
+	return &r.Partitions[0]
+}
+
+func (w *world) code(token message.Token) message.Code {
+	w.t.Helper()
+	p := w.produced(token)
+	require.NotNil(w.t, p, "no answer yet")
+	return p.Code
+}
+
+// values are those of all records in batches.
+func values(t testing.TB, batches []byte) []string {
+	var v []string
+	it := record.Batches(batches)
+	for it.Next() {
+		records := record.Records(&it.Header, record.Payload(it.Bytes))
+		for records.Next() {
+			v = append(v, string(records.Record.Value))
+		}
+	}
+	require.NoError(t, it.Err())
+	return v
+}
+
+func (n *node) contents(id record.PartitionID) []byte {
+	var all []byte
+	for _, b := range n.disks[id].batches {
+		all = append(all, b...)
+	}
+	return all
+}
