@@ -9,23 +9,23 @@ import (
 type eventKind uint8
 
 const (
-	evTick        eventKind = iota + 1 // a node's core wants a step
-	evPacket                           // something arrives over the network
-	evWritten                          // the log lane of a node's disk is done with its batch
-	evFlushed                          // the flush lane is done
-	evJournal                          // the journal lane is done
-	evRead                             // one read is done
-	evRoom                             // the disk may have room again
-	evClientTick                       // a client machine wants a step
-	evScript                           // a client's script takes its next action
-	evFaultBegins                      //
-	evFaultEnds                        //
-	evNodeStarts                       // a node's process starts
-	evNodeDies                         // an armed crash that did not come by itself
-	evNodeWakes                        // a pause is over
-	evClientStarts                     //
-	evClientWakes                      //
-	evPhase                            // the run enters its next phase
+	evTick         eventKind = iota + 1 // a node's core wants a step
+	evPacket                            // something arrives over the network
+	evWritten                           // the log lane of a node's disk is done with its batch
+	evFlushed                           // the flush lane is done
+	evJournal                           // the journal lane is done
+	evRead                              // one read is done
+	evRoom                              // the disk may have room again
+	evClientTick                        // a client machine wants a step
+	evScript                            // a client's script takes its next action
+	evFaultBegins                       //
+	evFaultEnds                         //
+	evNodeStarts                        // a node's process starts
+	evNodeDies                          // an armed crash that did not come by itself
+	evNodeWakes                         // a pause is over
+	evClientStarts                      //
+	evClientWakes                       //
+	evPhase                             // the run enters its next phase
 	evKinds
 )
 

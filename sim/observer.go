@@ -4,20 +4,44 @@ import "github.com/tamarack-mq/tamarack/core/effect"
 
 // Observer enforces one invariant over all nodes while a run goes on. It is
 // told of every step of every node right after it, before any effect of that
-// step is carried out, and looks only at what the step could have changed.
+// step is carried out, and looks only at what the step could have changed: the
+// world's book says which replicas that are.
 type Observer interface {
 	// Invariant is the name of what it enforces: "INV-5".
 	Invariant() string
-	// Started is called when a node has recovered and before its first step.
+	// Started is called when a node has recovered and before its first step;
+	// the book still holds what was known of its disk before.
 	Started(w *World, n *Node, found *effect.Recovered)
 	// Stepped is called after a node took in and gave out.
 	Stepped(w *World, n *Node, in effect.Input, out []effect.Effect)
-	// Rested is called once, when the cluster ought to have come to rest.
+	// Rested is called once, when the cluster has come to rest.
 	Rested(w *World)
 }
 
-// World is one run: its clock, its events, its nodes and clients.
-type World struct{}
+// blind is embedded by observers that do not look at everything.
+type blind struct{}
 
-// Node is one node of the simulated cluster with its disk and its clock.
-type Node struct{}
+func (blind) Started(*World, *Node, *effect.Recovered)             {}
+func (blind) Stepped(*World, *Node, effect.Input, []effect.Effect) {}
+func (blind) Rested(*World)                                        {}
+
+// newObservers is the table of all judges over nodes, in the order in which
+// they look: those that say what is committed come before those that build on
+// it.
+func newObservers() []Observer {
+	return []Observer{
+		&offsetsOnce{}, &replicaAgreement{}, &nothingCut{}, &soundHighWatermark{},
+		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
+		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
+		&retentionBounds{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
+		&coordinatorReplay{}, &boundedWork{},
+	}
+}
+
+// observe lets the book and then every observer look at a step.
+func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
+	w.book.stepped(w, n, in, out)
+	for _, o := range w.observers {
+		o.Stepped(w, n, in, out)
+	}
+}

@@ -32,24 +32,25 @@ type ClusterPlan struct {
 	Racks  int `json:"racks,omitempty"` // 0: no racks
 	// Shards is the number of partitions of the internal offsets topic.
 	Shards int `json:"shards,omitempty"`
+	// SwapVoters lets disks of voters be swapped too, fewer than half of them.
+	SwapVoters bool `json:"swapVoters,omitempty"`
 	// Codec passes every message through the wire codec, both ways.
 	Codec bool `json:"codec,omitempty"`
 }
 
 // TimingPlan are the timeouts of the cluster. Zero means the core's default.
 type TimingPlan struct {
-	Election         Span `json:"election,omitempty"`
-	BrokerSession    Span `json:"brokerSession,omitempty"`
-	BrokerHeartbeat  Span `json:"brokerHeartbeat,omitempty"`
-	ReplicaLag       Span `json:"replicaLag,omitempty"`
-	FetchWait        Span `json:"fetchWait,omitempty"`
-	GroupSession     Span `json:"groupSession,omitempty"`
-	GroupHeartbeat   Span `json:"groupHeartbeat,omitempty"`
-	Retention        Span `json:"retention,omitempty"` // how often retention looks
-	ProducerExpiry   Span `json:"producerExpiry,omitempty"`
-	ClientRequest    Span `json:"clientRequest,omitempty"`
-	ClientDelivery   Span `json:"clientDelivery,omitempty"`
-	ClientMetadataOf Span `json:"clientMetadata,omitempty"`
+	Election        Span `json:"election,omitempty"`
+	QuorumHeartbeat Span `json:"quorumHeartbeat,omitempty"`
+	BrokerSession   Span `json:"brokerSession,omitempty"`
+	BrokerHeartbeat Span `json:"brokerHeartbeat,omitempty"`
+	ReplicaLag      Span `json:"replicaLag,omitempty"`
+	FetchWait       Span `json:"fetchWait,omitempty"`
+	Request         Span `json:"request,omitempty"` // what a node asks on a client's behalf
+	GroupSession    Span `json:"groupSession,omitempty"`
+	GroupHeartbeat  Span `json:"groupHeartbeat,omitempty"`
+	ClientRequest   Span `json:"clientRequest,omitempty"`
+	ClientDelivery  Span `json:"clientDelivery,omitempty"`
 }
 
 // PhasePlan divides a run: warm up without faults; faults; a heal after which

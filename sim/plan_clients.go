@@ -31,11 +31,14 @@ type ClientPlan struct {
 	Size       int  `json:"size,omitempty"` // bytes of a value
 	Burst      int  `json:"burst,omitempty"`
 	Count      int  `json:"count,omitempty"` // operations in all; 0: no limit
+	Batch      int  `json:"batch,omitempty"` // bytes at which a batch is full
+	Linger     Span `json:"linger,omitempty"`
+	Headers    bool `json:"headers,omitempty"`
 
 	// Member.
 	Group    string `json:"group,omitempty"`
 	Instance string `json:"instance,omitempty"`
-	Style    string `json:"style,omitempty"` // "at-least-once", "at-most-once", "manual"
+	Style    string `json:"style,omitempty"` // "at-least-once", "at-most-once", "manual", "auto"
 	Reset    string `json:"reset,omitempty"` // "earliest", "latest"
 	Slow     Span   `json:"slow,omitempty"`  // time to process one poll
 }

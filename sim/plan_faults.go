@@ -18,7 +18,6 @@ const (
 	Bridge    FaultKind = "bridge"    // two halves that share one node
 	Ring      FaultKind = "ring"      // each node reaches its two neighbours only
 	Clog      FaultKind = "clog"      // what is sent waits until the end
-	Swizzle   FaultKind = "swizzle"   // stop a subset one by one, release in another order
 	SlowLink  FaultKind = "slow-link" // Strength times slower
 	Lossy     FaultKind = "lossy"     // Strength percent of messages are lost
 	Resets    FaultKind = "resets"    // Strength percent of sends break their connection
@@ -47,6 +46,9 @@ const (
 	AddPartitions FaultKind = "add-partitions" // Strength more
 	DeleteRecords FaultKind = "delete-records" // up to the high watermark
 )
+
+// everyNode as a Node strikes all of them.
+const everyNode = -1
 
 // Fault is one piece of trouble. Where it strikes is a node by number, or a
 // role that is looked up when the time comes: "leader orders/0",

@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/history"
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/history"
+)
 
 // Class is how a run ended.
 type Class string
@@ -22,6 +25,8 @@ type Options struct {
 	// TraceFrom and TraceTo bound the events of which Result.Trace tells the
 	// story, both included. TraceTo 0: none.
 	TraceFrom, TraceTo uint64
+
+	machine func(n *Node, found effect.Recovered) machine // a toy in tests
 }
 
 // Failure is the first thing that broke.

@@ -1,7 +1,46 @@
 package sim
 
-// NewPlan expands a seed to a plan.
-func NewPlan(seed uint64) *Plan { panic("not built yet") }
-
 // Run plays a plan from beginning to end, or to the first broken invariant.
-func Run(plan *Plan, options Options) *Result { panic("not built yet") }
+func Run(plan *Plan, options Options) *Result {
+	w := newWorld(plan, options)
+	w.play()
+	return w.result()
+}
+
+// result gathers what came of a run.
+func (w *World) result() *Result {
+	w.stats.Virtual = w.now
+	r := &Result{
+		Seed: w.plan.Seed, Hash: uint64(w.hash), Stats: w.stats, Marks: w.marked(),
+		Checkpoints: w.checkpoints, Trace: w.trace, History: w.history.Operations(), Failure: w.failure,
+	}
+	switch {
+	case w.broken != "":
+		r.Class = Broken
+		r.Failure = &Failure{Invariant: "harness", Sentence: w.broken, Cause: firstLine(w.broken), Event: w.stats.Events, Time: w.now}
+	case w.failure != nil && (w.failure.Invariant == "INV-34" || w.failure.Invariant == "INV-33"):
+		r.Class = Liveness
+	case w.failure != nil:
+		r.Class = Safety
+	case w.phase == over && w.thin():
+		r.Class = Void
+	default:
+		r.Class = Passed
+	}
+	return r
+}
+
+// thin says that too little got done to judge the run by.
+func (w *World) thin() bool {
+	s := &w.stats
+	return s.Acked < 20 || s.Acked < (s.Failed+s.Unknown)/4
+}
+
+func firstLine(s string) string {
+	for i, c := range s {
+		if c == '\n' {
+			return s[:i]
+		}
+	}
+	return s
+}

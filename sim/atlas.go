@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/storage"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
+)
+
+// atlas knows what was damaged, and so which records should have survived. In
+// a bounded run it lets no damage come through that would leave a committed
+// record without a clean in-sync copy; in a run beyond the promise it notes
+// which partitions may have lost records.
+type atlas struct {
+	world *World
+	ails  []ailment // by node id
+}
+
+// ailment is the damage that a node's disk carries.
+type ailment struct {
+	damaged bool // durable data was hit, in the present life of the disk
+	swapped bool // the disk is another one than the cluster once knew
+	failing bool // an operation was made to fail since the last start
+	full    bool
+	since   message.Version // the newest image when it happened
+	// owed are the partitions of which the node's copy does not count: until it
+	// has left their in-sync sets and come back.
+	owed map[record.PartitionID]bool
+	left map[record.PartitionID]bool // seen outside the in-sync set since
+	// journal says that the quorum journal was hit.
+	journal bool
+}
+
+func (a *atlas) init(w *World) {
+	a.world = w
+	a.ails = make([]ailment, w.plan.Cluster.Nodes+1)
+}
+
+// excuses says whether an error of a node's storage is one that was planted.
+func (a *atlas) excuses(n *Node, err error) bool {
+	ail := &a.ails[n.id]
+	var damage *storage.DamageError
+	switch {
+	case errors.As(err, &damage), errors.Is(err, storage.ErrIdentityLost):
+		return ail.damaged
+	case errors.Is(err, simdisk.ErrCrashed):
+		return true
+	}
+	return ail.failing || ail.damaged
+}
+
+// clean says whether the copy that a node holds of a partition counts.
+func (a *atlas) clean(node int32, id record.PartitionID) bool {
+	ail := &a.ails[node]
+	return len(ail.owed) == 0 || !ail.owed[id]
+}
+
+// hurt says whether anything was ever done to durable data of a node that it
+// has not made good since.
+func (a *atlas) hurt(node int32) bool { return len(a.ails[node].owed) > 0 || a.ails[node].damaged }
+
+// affords says whether the cluster can lose all that a node holds: every
+// partition with records has another clean copy in its in-sync set, or in the
+// eligible set when that one is empty.
+func (a *atlas) affords(node int32) bool {
+	w := a.world
+	image := w.newest()
+	if image == nil {
+		return false
+	}
+	for _, part := range w.book.list {
+		if part.high == 0 || part.deleted {
+			continue
+		}
+		state := image.Partition(part.id)
+		if state == nil {
+			continue
+		}
+		others := 0
+		for _, set := range [][]message.NodeID{state.ISR, state.ELR} {
+			for _, m := range set {
+				r := part.at(int32(m))
+				if int32(m) != node && a.clean(int32(m), part.id) && r != nil && r.exists && r.durable >= part.high {
+					others++
+				}
+			}
+		}
+		if others == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lost notes that everything on a node's disk is gone or cannot be trusted.
+func (a *atlas) lost(node int32) {
+	w := a.world
+	ail := &a.ails[node]
+	ail.owed = map[record.PartitionID]bool{}
+	ail.left = map[record.PartitionID]bool{}
+	for _, part := range w.book.list {
+		if r := part.at(node); r != nil && r.exists {
+			ail.owed[part.id] = true
+		}
+	}
+	if image := w.newest(); image != nil {
+		ail.since = image.Version()
+	}
+}
+
+// swap says whether a node's disk may be swapped for an empty one now, and
+// notes it. Voters keep theirs: what they voted is on it, and consensus allows
+// fewer than half of them to forget.
+func (a *atlas) swap(n *Node) bool {
+	w := a.world
+	if int(n.id) <= w.plan.Cluster.Voters && !w.plan.Cluster.SwapVoters {
+		return false
+	}
+	if !w.plan.Beyond && !a.affords(n.id) {
+		return false
+	}
+	if w.plan.Beyond && !a.affords(n.id) {
+		a.concede(n.id)
+	}
+	a.lost(n.id)
+	a.ails[n.id].swapped, a.ails[n.id].damaged, a.ails[n.id].failing = true, false, false
+	w.mark(markDiskSwapped)
+	return true
+}
+
+// concede notes that records may be gone for good: of every partition of which
+// the node held the last clean copy.
+func (a *atlas) concede(node int32) {
+	for _, part := range a.world.book.list {
+		if r := part.at(node); r != nil && r.exists {
+			part.loss = true
+		}
+	}
+}
+
+// mayDamage says whether durable data of a node may be hit now.
+func (a *atlas) mayDamage(n *Node) bool {
+	return a.world.plan.Beyond || a.affords(n.id)
+}
+
+// damage notes that durable data was hit.
+func (a *atlas) damage(n *Node, journal bool) {
+	if a.world.plan.Beyond && !a.affords(n.id) {
+		a.concede(n.id)
+	}
+	a.lost(n.id)
+	a.ails[n.id].damaged = true
+	a.ails[n.id].journal = a.ails[n.id].journal || journal
+	a.world.mark(markDamaged)
+}
+
+// follow watches the in-sync sets: a node that was hit and has left a set counts
+// again once it is back in it.
+func (a *atlas) follow(state *message.PartitionChange) {
+	for node := 1; node < len(a.ails); node++ {
+		ail := &a.ails[node]
+		if len(ail.owed) == 0 || !ail.owed[state.ID] {
+			continue
+		}
+		in := contains(state.ISR, message.NodeID(node))
+		switch {
+		case !in && !contains(state.ELR, message.NodeID(node)):
+			ail.left[state.ID] = true
+		case in && ail.left[state.ID]:
+			delete(ail.owed, state.ID)
+			delete(ail.left, state.ID)
+			if len(ail.owed) == 0 {
+				ail.damaged = false
+			}
+		}
+	}
+}
+
+// gone drops what is owed for partitions that no longer exist.
+func (a *atlas) gone(id record.PartitionID) {
+	for node := range a.ails {
+		delete(a.ails[node].owed, id)
+		delete(a.ails[node].left, id)
+	}
+}
+
+func contains(set []message.NodeID, id message.NodeID) bool {
+	for _, m := range set {
+		if m == id {
+			return true
+		}
+	}
+	return false
+}
+
+// strikeDisk acts on the disk of one node.
+func (w *World) strikeDisk(f *activeFault) {
+	n := w.target(f.plan)
+	if n == nil {
+		return
+	}
+	d := &n.drive
+	switch f.plan.Kind {
+	case SlowDisk:
+		d.slow = int64(max(2, f.plan.Strength))
+		f.undo = append(f.undo, func() { d.slow = 1 })
+	case StallDisk:
+		d.stalled = true
+		f.undo = append(f.undo, func() { d.stalled = false; n.resume() })
+	case FullDisk:
+		room := int64(max(1, f.plan.Strength))
+		d.disk.SetCapacity(max(1, d.disk.Used()+room))
+		f.undo = append(f.undo, func() { d.disk.SetCapacity(0) })
+	case FailFlush:
+		if n.up {
+			w.atlas.ails[n.id].failing = true
+			d.disk.FailSync(d.chaos.Between(1, 4), d.chaos)
+			f.undo = append(f.undo, func() { d.disk.FailSync(0, d.chaos) })
+		}
+	case FlipBits, LoseFile, Misdirect:
+		w.rot(n, f.plan.Kind)
+	}
+}
+
+// rot damages durable data.
+func (w *World) rot(n *Node, kind FaultKind) {
+	if !n.up || !w.atlas.mayDamage(n) {
+		return
+	}
+	d := &n.drive
+
+	limit := func(path string, durable int64) int64 {
+		if !isLogFile(path) {
+			return 0
+		}
+		return min(durable, d.store.Guarded(path))
+	}
+	var hit simdisk.Damage
+	var ok bool
+	switch kind {
+	case FlipBits:
+		hit, ok = d.disk.FlipBit(d.chaos, limit)
+	case LoseFile:
+		hit, ok = d.disk.LoseFile(d.chaos, limit)
+	default:
+		hit, ok = d.disk.Misdirect(d.chaos, limit)
+	}
+	if !ok {
+		return
+	}
+	w.atlas.damage(n, false)
+	if w.tracing {
+		w.tell("node %d: %s of %s at byte %d", n.id, hit.Kind, hit.Path, hit.Offset)
+	}
+}
+
+// resume lets the lanes go on after a stall.
+func (n *Node) resume() {
+	if n.up && !n.paused {
+		n.drive.begin()
+	}
+}
+
+// isLogFile says whether a file holds records. Journals and identities have
+// guards of their own and a budget of their own: see Voters.
+func isLogFile(path string) bool { return strings.HasSuffix(path, ".log") }

@@ -1,0 +1,291 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// book is what the harness itself knows of every log, apart from anything that
+// the core says: what each node was told to write, what its disk has carried
+// out and made durable, and what has ever been committed. The observers judge
+// by it.
+type book struct {
+	parts map[record.PartitionID]*partBook
+	list  []*partBook // in the order in which they were first seen
+	nodes []*nodeBook // by node id
+
+	// touched are the replicas of the stepped node that the step at hand may
+	// have changed.
+	touched []*replicaBook
+	meta    metaBook
+}
+
+// partBook is one partition as a whole.
+type partBook struct {
+	id record.PartitionID
+	// committed are the headers of all batches below high, from the first that
+	// was ever committed on: every record that a client may have been shown.
+	committed  []record.Header
+	high       record.Offset  // the true high watermark: it never falls
+	replicas   []*replicaBook // by node id; nil where there never was one
+	links      map[link]origin
+	leaders    map[record.LeaderEpoch]int32
+	state      *message.PartitionChange // as committed last
+	shownStart record.Offset            // the highest log start that a leader has shown to clients
+	unclean    bool                     // an operator has given records up
+	deleted    bool
+	loss       bool // the atlas allows that committed records are gone
+}
+
+// link names a batch by where it stands; one epoch has one leader, so no two
+// batches share it.
+type link struct {
+	epoch record.LeaderEpoch
+	base  record.Offset
+}
+
+// origin is the batch that stands at a link, and the one before it.
+type origin struct {
+	end      record.Offset
+	crc      uint32
+	previous link
+	node     int32 // who wrote it first
+}
+
+// replicaBook is one replica.
+type replicaBook struct {
+	part    *partBook
+	node    int32
+	exists  bool
+	memory  logFacts      // as the core has it: everything it asked for
+	disk    logFacts      // as the disk has carried it out
+	durable record.Offset // of disk: survives a power cut
+	told    record.Offset // how far the core was told, in this run, that it is durable
+	cut     effect.Cut
+	stamp   uint64 // the step in which it was last touched
+
+	view     replica.View  // after the step at hand
+	was      glance        // before it
+	verified record.Offset // memory equals part.committed below this
+	appends  int           // since derived state was last compared with a rebuild
+}
+
+// glance is what is kept of a view from one step to the next.
+type glance struct {
+	role  replica.Role
+	epoch record.LeaderEpoch
+	high  record.Offset
+	start record.Offset
+	shown bool
+}
+
+// off says that nothing can be said about a partition any more: it is deleted,
+// or an operator or the atlas gave records up.
+func (p *partBook) off() bool { return p.unclean || p.deleted || p.loss }
+
+// logFacts are the bounds and the batches of one log.
+type logFacts struct {
+	start, end record.Offset
+	batches    []record.Header
+}
+
+// nodeBook is what the harness knows of one node beyond its logs.
+type nodeBook struct {
+	journal []uint64 // digests of the durable frames of the quorum journal
+	torn    effect.Effect
+}
+
+func newBook() *book {
+	return &book{parts: map[record.PartitionID]*partBook{}}
+}
+
+func (b *book) node(id int32) *nodeBook {
+	for int(id) >= len(b.nodes) {
+		b.nodes = append(b.nodes, &nodeBook{})
+	}
+	return b.nodes[id]
+}
+
+func (b *book) part(id record.PartitionID) *partBook {
+	p := b.parts[id]
+	if p == nil {
+		p = &partBook{id: id, links: map[link]origin{}, leaders: map[record.LeaderEpoch]int32{}}
+		b.parts[id] = p
+		b.list = append(b.list, p)
+	}
+	return p
+}
+
+func (b *book) replica(node int32, id record.PartitionID) *replicaBook {
+	return b.part(id).replica(node)
+}
+
+func (p *partBook) replica(node int32) *replicaBook {
+	for int(node) >= len(p.replicas) {
+		p.replicas = append(p.replicas, nil)
+	}
+	r := p.replicas[node]
+	if r == nil {
+		r = &replicaBook{part: p, node: node}
+		p.replicas[node] = r
+	}
+	return r
+}
+
+// touch notes that a replica may have changed in step number stamp.
+func (b *book) touch(r *replicaBook, stamp uint64) {
+	if r.stamp != stamp {
+		r.stamp = stamp
+		b.touched = append(b.touched, r)
+	}
+}
+
+// extend appends the batches of an Append.
+func (l *logFacts) extend(batches []byte) {
+	it := record.Batches(batches)
+	for it.Next() {
+		l.batches = append(l.batches, it.Header)
+		l.end = it.Header.End()
+	}
+}
+
+// cut drops everything at and above to.
+func (l *logFacts) cut(to record.Offset) {
+	k := len(l.batches)
+	for k > 0 && l.batches[k-1].End() > to {
+		k--
+	}
+	l.batches = l.batches[:k]
+	l.end = min(l.end, to)
+}
+
+// trim moves the start up. Batches far below it are forgotten now and then.
+func (l *logFacts) trim(start record.Offset) {
+	l.start = max(l.start, start)
+	k := 0
+	for k < len(l.batches) && l.batches[k].End() <= l.start {
+		k++
+	}
+	if k > 64 {
+		l.batches = append(l.batches[:0], l.batches[k:]...)
+	}
+}
+
+func (l *logFacts) reset(start record.Offset) {
+	*l = logFacts{start: start, end: start, batches: l.batches[:0]}
+}
+
+// last is the newest batch, if any.
+func (l *logFacts) last() (record.Header, bool) {
+	if len(l.batches) == 0 {
+		return record.Header{}, false
+	}
+	return l.batches[len(l.batches)-1], true
+}
+
+// from are the batches that end above offset.
+func (l *logFacts) from(offset record.Offset) []record.Header {
+	k, _ := slices.BinarySearchFunc(l.batches, offset, func(h record.Header, o record.Offset) int {
+		if h.End() <= o {
+			return -1
+		}
+		return 1
+	})
+	return l.batches[k:]
+}
+
+// copyFrom makes l equal to other.
+func (l *logFacts) copyFrom(other *logFacts) {
+	l.start, l.end = other.start, other.end
+	l.batches = append(l.batches[:0], other.batches...)
+}
+
+// apply makes a change of a log in l.
+func (l *logFacts) apply(e effect.Effect) {
+	switch e := e.(type) {
+	case effect.CreateLog:
+		l.reset(e.Start)
+	case effect.Append:
+		l.extend(e.Batches)
+	case effect.Truncate:
+		l.cut(e.To)
+	case effect.Reset:
+		l.reset(e.Start)
+	case effect.TrimPrefix:
+		l.trim(e.Start)
+	case effect.DeleteLog:
+		l.reset(0)
+	}
+}
+
+// wrote, changed and flushed note what a disk has carried out.
+func (b *book) wrote(n *Node, e effect.Append) {
+	b.replica(n.id, e.Log).disk.extend(e.Batches)
+}
+
+func (b *book) changed(n *Node, e effect.Effect) {
+	r := b.replica(n.id, logOf(e))
+	r.disk.apply(e)
+	switch e := e.(type) {
+	case effect.CreateLog:
+		r.exists, r.durable = true, e.Start
+	case effect.DeleteLog:
+		r.exists, r.durable = false, 0
+	case effect.Truncate:
+		r.durable = min(r.durable, e.To)
+	case effect.Reset:
+		r.durable = e.Start
+	}
+}
+
+func (b *book) flushed(n *Node, id record.PartitionID, end record.Offset) {
+	r := b.replica(n.id, id)
+	r.durable = max(r.durable, end)
+}
+
+func (b *book) journalled(n *Node, frames []effect.Effect) {
+	nb := b.node(n.id)
+	for _, e := range frames {
+		switch e := e.(type) {
+		case effect.SaveQuorum:
+			nb.journal = append(nb.journal, digestFrame(e.Frame))
+		case effect.ReplaceQuorum:
+			nb.journal = nb.journal[:0]
+			for _, f := range e.Frames {
+				nb.journal = append(nb.journal, digestFrame(f))
+			}
+		}
+	}
+}
+
+func digestFrame(f []byte) uint64 {
+	var r rolling
+	for len(f) > 64 {
+		r.bytes(f[:64])
+		f = f[64:]
+	}
+	r.bytes(f)
+	return uint64(r)
+}
+
+// closed notes a clean shutdown: everything is durable then.
+func (b *book) closed(n *Node) {
+	for _, p := range b.list {
+		if r := p.at(n.id); r != nil && r.exists {
+			r.durable = r.disk.end
+		}
+	}
+	b.node(n.id).torn = nil
+}
+
+// at is the replica of a node, or nil.
+func (p *partBook) at(node int32) *replicaBook {
+	if int(node) < len(p.replicas) {
+		return p.replicas[node]
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// stepped takes over what a step asked for, and looks at the replicas that it
+// may have changed, before the observers judge.
+func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	b.touched = b.touched[:0]
+	stamp := w.stats.Steps
+	if f, ok := in.(effect.Flushed); ok {
+		if r := b.replica(n.id, f.Log); f.Cut == r.cut {
+			r.told = max(r.told, f.End)
+		}
+	}
+	for _, e := range out {
+		b.asked(n, stamp, e)
+	}
+	c := n.Core()
+	if c == nil {
+		return
+	}
+	manager := c.Replicas()
+	manager.Touched(func(id record.PartitionID) { b.touch(b.replica(n.id, id), stamp) })
+	for _, r := range b.touched {
+		v := &r.view
+		r.was = glance{v.Role, v.LeaderEpoch, v.HighWatermark, v.Start, v.Shown}
+		var ok bool
+		if r.view, ok = manager.View(r.part.id); !ok {
+			r.view = replica.View{ID: r.part.id}
+		}
+	}
+	b.meta.stepped(w, n, c)
+}
+
+// asked notes one effect on a log.
+func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
+	switch e := e.(type) {
+	case effect.Append:
+		r := b.replica(n.id, e.Log)
+		b.touch(r, stamp)
+		r.memory.extend(e.Batches)
+		r.appends++
+	case effect.CreateLog:
+		r := b.replica(n.id, e.Log)
+		b.touch(r, stamp)
+		r.memory.reset(e.Start)
+		r.told, r.cut, r.verified = e.Start, 0, 0
+	case effect.DeleteLog, effect.TrimPrefix:
+		r := b.replica(n.id, logOf(e))
+		b.touch(r, stamp)
+		r.memory.apply(e)
+	case effect.Truncate:
+		r := b.replica(n.id, e.Log)
+		b.touch(r, stamp)
+		r.memory.cut(e.To)
+		r.cut, r.told, r.verified = e.Cut, min(r.told, e.To), min(r.verified, e.To)
+	case effect.Reset:
+		r := b.replica(n.id, e.Log)
+		b.touch(r, stamp)
+		r.memory.reset(e.Start)
+		r.cut, r.told, r.verified = e.Cut, e.Start, 0
+	}
+}
+
+// started takes over what recovery found.
+func (b *book) started(n *Node, found *effect.Recovered) {
+	for _, p := range b.list {
+		if r := p.at(n.id); r != nil {
+			r.exists = false
+			r.view, r.was = replica.View{}, glance{}
+		}
+	}
+	for i := range found.Logs {
+		f := &found.Logs[i]
+		r := b.replica(n.id, f.ID)
+		r.exists = true
+		l := &r.disk
+		l.cut(f.End)
+		l.trim(f.Start)
+		l.start, l.end = f.Start, f.End
+		if k := len(l.batches); k == 0 || l.batches[k-1].End() != f.End {
+			l.batches = append(l.batches[:0], f.Headers...)
+		}
+		r.durable, r.told, r.cut = f.End, f.End, 0
+		r.verified = min(r.verified, f.End)
+		r.memory.copyFrom(l)
+	}
+	b.node(n.id).torn = nil
+	b.meta.started(n)
+}
+
+// crashed and swapped note what a process or a disk took with it.
+func (b *book) crashed(*Node) {}
+
+func (b *book) swapped(n *Node) {
+	for _, p := range b.list {
+		if r := p.at(n.id); r != nil {
+			*r = replicaBook{part: p, node: n.id}
+		}
+	}
+	nb := b.node(n.id)
+	nb.journal, nb.torn = nil, nil
+}
+
+// read notes what a read of records gave.
+func (b *book) read(n *Node, s effect.Slice, r *effect.ReadResult) {
+	if r.Err != nil {
+		n.world.mark(markDamagedReadRefused)
+	}
+}

@@ -1,0 +1,407 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/history"
+	"github.com/tamarack-mq/tamarack/transport/simnet"
+)
+
+// user is one client process: the client machine of core/client, the script
+// that uses it, and the driver between the machine and the network.
+type user struct {
+	world    *World
+	index    int32
+	plan     *ClientPlan
+	endpoint simnet.Endpoint
+	random   *chance.Stream
+	clock    clock
+
+	machine *client.Client
+	out     client.Out
+	script  script
+	run     uint32 // counts process starts and ends
+	session int32  // counts starts
+	up      bool
+	paused  bool
+	closing bool
+	inbox   []event
+	tickAt  Span
+
+	calls  []openCall
+	ops    map[client.Op]*openOp
+	lastOp client.Op
+	spare  []*openOp
+	depth  int // steps within steps
+	queue  []client.Input
+}
+
+// openCall is a request without an answer so far.
+type openCall struct {
+	call       uint64
+	node       simnet.Endpoint
+	generation uint32
+}
+
+// openOp is an operation of the script without a result so far.
+type openOp struct {
+	id   int64 // in the history; -1: not recorded
+	what opKind
+	arg  int64
+	text string
+	ask  client.Input
+}
+
+// opKind says what an operation was for, so that its result finds its way.
+type opKind uint8
+
+const (
+	opPlumbing opKind = iota // subscribe, assign, close: nobody waits for it
+	opPublish
+	opPoll
+	opCommit
+	opCommitted
+	opAdmin
+	opChaos
+	opFlush
+)
+
+// script is what a client does for a living.
+type script interface {
+	// begin is called when the process has started.
+	begin(u *user)
+	// act is called when the time that the script asked for has come.
+	act(u *user, arg uint64)
+	// done is called with each result.
+	done(u *user, op *openOp, result *client.Result)
+	// event is called with what the client was told unasked.
+	event(u *user, e *client.Event)
+	// idle says that the script has nothing open that has to end before the
+	// cluster is at rest; what it waits for is said in words.
+	idle(u *user) (waits string, ok bool)
+}
+
+func newUser(w *World, index int) *user {
+	p := &w.plan.Clients[index]
+	u := &user{
+		world: w, index: int32(index), plan: p,
+		endpoint: simnet.Endpoint(len(w.nodes) + index),
+		random:   w.random.Split("client/" + strconv.Itoa(p.ID)),
+		ops:      map[client.Op]*openOp{},
+		tickAt:   never,
+	}
+	u.clock = newClock(message.Time(u.random.Split("clock").Below(int64(1000 * Second))))
+	return u
+}
+
+// happen handles one event that is meant for this client.
+func (u *user) happen(e *event) {
+	w := u.world
+	switch e.kind {
+	case evClientStarts:
+		if !u.up && e.run == u.run {
+			u.start()
+		}
+		return
+	case evClientWakes:
+		if u.up && e.run == u.run && u.paused {
+			u.wake()
+		}
+		return
+	}
+	if !u.up || e.kind != evPacket && e.run != u.run {
+		if e.kind == evPacket {
+			w.net.Done(e.packet)
+		}
+		return
+	}
+	if u.paused {
+		u.inbox = append(u.inbox, *e)
+		return
+	}
+	switch e.kind {
+	case evPacket:
+		u.receive(e.packet)
+	case evClientTick:
+		if u.tickAt == w.now {
+			u.tickAt = never
+			if u.machine.Wake() <= u.clock.now(w.now).Mono {
+				u.step(client.Tick{})
+			} else {
+				u.arm()
+			}
+		}
+	case evScript:
+		u.script.act(u, e.arg)
+	}
+}
+
+// start starts the process.
+func (u *user) start() {
+	w := u.world
+	u.run++
+	u.session++
+	u.up, u.paused, u.closing = true, false, false
+	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
+	u.tickAt = never
+	u.script = newScript(u)
+	u.machine = client.New(u.config(), u.random.Split("run/"+strconv.Itoa(int(u.session))), u.clock.now(w.now))
+	if w.tracing {
+		w.tell("client %d starts (%s)", u.plan.ID, u.plan.Role)
+	}
+	w.history.Moment(history.Operation{
+		Client: int32(u.plan.ID), Session: u.session, Kind: history.Restarted, Invoke: int64(w.now),
+		Group: u.plan.Group, Style: style(u.plan.Style),
+	})
+	u.script.begin(u)
+	u.arm()
+}
+
+// config are the settings of the client machine.
+func (u *user) config() client.Config {
+	w, p := u.world, u.plan
+	c := client.DefaultConfig()
+	c.Name = "c" + strconv.Itoa(p.ID) + "." + strconv.Itoa(int(u.session))
+	for i := range 3 {
+		id := (p.ID+i)%w.plan.Cluster.Nodes + 1
+		c.Bootstrap = append(c.Bootstrap, address(int32(id)))
+	}
+	t := &w.plan.Timing
+	c.RequestTimeout = message.Duration(t.ClientRequest)
+	c.DeliveryTimeout = message.Duration(t.ClientDelivery)
+	c.SessionTimeout = message.Duration(t.GroupSession)
+	c.RebalanceTimeout = 2 * message.Duration(t.GroupSession)
+	c.MaxPollInterval = 10 * message.Duration(t.GroupSession)
+	if p.Role == Producer {
+		c.Acks = message.Acks(p.Acks)
+		c.Idempotent = p.Idempotent
+		c.BatchBytes = int32(p.Batch)
+		c.Linger = message.Duration(p.Linger)
+	}
+	return c
+}
+
+// die ends the process; what it had open stays unknown.
+func (u *user) die() {
+	w := u.world
+	if !u.up {
+		return
+	}
+	if w.tracing {
+		w.tell("client %d dies", u.plan.ID)
+	}
+	u.up, u.paused = false, false
+	u.run++
+	for i := range u.inbox {
+		if u.inbox[i].kind == evPacket {
+			w.net.Done(u.inbox[i].packet)
+		}
+	}
+	u.inbox = u.inbox[:0]
+	u.calls = u.calls[:0]
+	w.stats.Unknown += uint64(len(u.ops))
+	clear(u.ops)
+	u.tickAt = never
+	w.net.Gone(message.Time(w.now), u.endpoint, true)
+}
+
+// startIn puts the next start of the process on the agenda.
+func (u *user) startIn(d Span) {
+	u.world.in(d, event{kind: evClientStarts, place: u.index, run: u.run})
+}
+
+// pause stops the process without ending it.
+func (u *user) pause(d Span) {
+	if u.up && !u.paused {
+		u.paused = true
+		u.world.in(d, event{kind: evClientWakes, place: u.index, run: u.run})
+	}
+}
+
+func (u *user) wake() {
+	u.paused = false
+	waiting := u.inbox
+	u.inbox = nil
+	for i := range waiting {
+		if waiting[i].kind == evClientTick {
+			u.tickAt = u.world.now
+		}
+		u.happen(&waiting[i])
+	}
+	u.arm()
+}
+
+// next asks for the script to act again after a while.
+func (u *user) next(d Span) {
+	u.world.in(d, event{kind: evScript, place: u.index, run: u.run})
+}
+
+// some draws a time around a mean.
+func (u *user) some(mean Span) Span {
+	if mean <= 0 {
+		return Millisecond
+	}
+	return mean/2 + Span(u.random.Below(int64(mean)))
+}
+
+// arm puts the machine's next tick on the agenda.
+func (u *user) arm() {
+	if !u.up {
+		return
+	}
+	at := max(u.clock.when(u.machine.Wake()), u.world.now)
+	if at < u.tickAt && at != never {
+		u.tickAt = at
+		u.world.agenda.add(at, event{kind: evClientTick, place: u.index, run: u.run})
+	}
+}
+
+// receive hands an answer, or the end of a connection, to the machine.
+func (u *user) receive(p *simnet.Packet) {
+	w := u.world
+	switch p.Kind {
+	case simnet.Reply:
+		call, reply, from := p.Call, p.Msg.(message.Reply), p.From
+		w.net.Done(p)
+		u.calls = slices.DeleteFunc(u.calls, func(c openCall) bool { return c.call == call })
+		if w.tracing {
+			w.tell("client %d <- node %d %s", u.plan.ID, from, describe(reply))
+		}
+		u.step(client.Answered{Call: call, Reply: reply})
+	case simnet.Broken, simnet.Refused:
+		from, generation, kind := p.From, p.Generation, p.Kind
+		w.net.Done(p)
+		reason := client.Broken
+		if kind == simnet.Refused {
+			reason = client.Unsent
+		}
+		u.failCalls(from, generation, reason)
+	default:
+		w.net.Done(p)
+	}
+}
+
+// failCalls ends the calls of a connection.
+func (u *user) failCalls(node simnet.Endpoint, generation uint32, reason client.Reason) {
+	var failed []client.Input
+	kept := u.calls[:0]
+	for _, c := range u.calls {
+		if c.node == node && c.generation <= generation {
+			r := reason
+			if c.generation < generation {
+				r = client.Broken
+			}
+			failed = append(failed, client.Failed{Call: c.call, Reason: r})
+			continue
+		}
+		kept = append(kept, c)
+	}
+	u.calls = kept
+	for _, f := range failed {
+		u.step(f)
+	}
+}
+
+// step is the one place where a client machine takes an input. Inputs that the
+// script makes while results are handed over wait until that is done.
+func (u *user) step(in client.Input) {
+	if !u.up {
+		return
+	}
+	u.queue = append(u.queue, in)
+	if u.depth > 0 {
+		return
+	}
+	u.depth++
+	run := u.run
+	for len(u.queue) > 0 && u.up && u.run == run {
+		in := u.queue[0]
+		u.queue = append(u.queue[:0], u.queue[1:]...)
+		u.out.Empty()
+		u.machine.Step(u.clock.now(u.world.now), in, &u.out)
+		for i := range u.out.List {
+			u.carryOut(u.out.List[i])
+			if !u.up || u.run != run {
+				break
+			}
+		}
+	}
+	u.queue = u.queue[:0]
+	u.depth--
+	u.arm()
+}
+
+// carryOut does what one effect of the machine asks for.
+func (u *user) carryOut(e client.Effect) {
+	w := u.world
+	switch e := e.(type) {
+	case client.Call:
+		u.call(&e)
+	case client.Hangup:
+		node := w.endpointOf(e.Node, e.Address)
+		w.net.Hangup(u.endpoint, node)
+		u.failCalls(node, ^uint32(0), client.Broken)
+	case client.Done:
+		op := u.ops[e.Op]
+		if op == nil {
+			w.fail("INV-10", 0, "a client's operation ends twice", "client %d reports the end of operation %d twice", u.plan.ID, e.Op)
+			return
+		}
+		delete(u.ops, e.Op)
+		w.hash.fold(uint64(e.Op)<<8 ^ uint64(e.Result.Outcome))
+		if w.tracing {
+			w.tell("client %d: %s", u.plan.ID, describeResult(op, &e.Result))
+		}
+		u.record(op, &e.Result)
+		u.script.done(u, op, &e.Result)
+	case client.Event:
+		w.hash.fold(uint64(e.Kind)<<32 ^ uint64(e.MemberEpoch))
+		if w.tracing {
+			w.tell("client %d is told: %s", u.plan.ID, describeEvent(&e))
+		}
+		u.recordEvent(&e)
+		u.script.event(u, &e)
+	}
+}
+
+// call sends a request over the network.
+func (u *user) call(e *client.Call) {
+	w := u.world
+	node := w.endpointOf(e.Node, e.Address)
+	if node == 0 {
+		w.fail("INV-10", 0, "a client calls a node that does not exist", "client %d calls node %d at %q, which does not exist", u.plan.ID, e.Node, e.Address)
+		return
+	}
+	d := digest(e.Request)
+	w.hash.fold(d)
+	w.sentKinds |= 1 << e.Request.Kind()
+	generation := w.net.Call(message.Time(w.now), u.endpoint, node, e.Call, w.pass(e.Request), d)
+	if !e.NoReply {
+		u.calls = append(u.calls, openCall{e.Call, node, generation})
+	}
+}
+
+// address is where a node is reached.
+func address(id int32) string { return "node-" + strconv.Itoa(int(id)) + ":9092" }
+
+// endpointOf finds a node by its id or by its address; 0: there is none.
+func (w *World) endpointOf(id message.NodeID, at string) simnet.Endpoint {
+	if id != message.NoNode {
+		if int(id) < len(w.nodes) {
+			return simnet.Endpoint(id)
+		}
+		return 0
+	}
+	for i := 1; i < len(w.nodes); i++ {
+		if address(int32(i)) == at {
+			return simnet.Endpoint(i)
+		}
+	}
+	return 0
+}
+
+func (w *World) clientID(e simnet.Endpoint) int { return w.clients[int(e)-len(w.nodes)].plan.ID }

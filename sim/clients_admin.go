@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// Clients that every run has besides those of its plan.
+const (
+	operatorID = 998 // makes the topics and does what faults ask of an operator
+	auditorID  = 999 // reads everything in the end
+)
+
+// operator makes the plan's topics and carries out the operations among the
+// faults.
+type operator struct{ open int }
+
+func (o *operator) begin(u *user) {
+	for i := range u.world.plan.Topics {
+		o.create(u, &u.world.plan.Topics[i])
+	}
+}
+
+func (o *operator) act(*user, uint64) {}
+
+// send asks for one administrative change and notes it.
+func (o *operator) send(u *user, verb, topic string, count int, r message.Request) {
+	o.open++
+	op := u.ask(opAdmin, 0, history.Operation{Kind: history.Admin, Verb: verb, Topic: topic, Count: int32(count)},
+		func(op client.Op) client.Input {
+			return client.Ask{Op: op, Request: r, Target: client.Target{Kind: client.Controller}, Timeout: 60 * message.Second}
+		})
+	op.text = verb + " " + topic
+}
+
+func (o *operator) create(u *user, t *TopicPlan) {
+	o.send(u, "create", t.Name, t.Partitions, &message.CreateTopic{
+		Name: t.Name, Partitions: int32(t.Partitions), ReplicationFactor: int16(t.Replication),
+		Config: message.TopicConfig{
+			MinInsync: int32(t.MinInsync), SegmentBytes: int32(t.SegmentBytes),
+			RetentionBytes: t.RetentionBytes, RetentionTime: message.Duration(t.RetentionTime),
+		},
+	})
+}
+
+func (o *operator) done(u *user, op *openOp, result *client.Result) {
+	if op.what == opAdmin {
+		o.open--
+		if result.Err != nil && u.world.phase == warming {
+			o.retry(u, op, result)
+		}
+	}
+}
+
+// retry tries again what the run cannot begin without.
+func (o *operator) retry(u *user, op *openOp, result *client.Result) {
+	ask, ok := op.ask.(client.Ask)
+	if !ok || result.Err.Code == message.TopicAlreadyExists {
+		return
+	}
+	if r, ok := ask.Request.(*message.CreateTopic); ok {
+		for i := range u.world.plan.Topics {
+			if t := &u.world.plan.Topics[i]; t.Name == r.Name {
+				o.create(u, t)
+			}
+		}
+	}
+}
+
+func (o *operator) event(*user, *client.Event) {}
+
+func (o *operator) idle(*user) (string, bool) {
+	if o.open > 0 {
+		return strconv.Itoa(o.open) + " requests of the operator without an answer", false
+	}
+	return "", true
+}
+
+// admin makes, grows and deletes topics of its own all the time.
+type admin struct {
+	made []string
+	n    int
+	open int
+}
+
+func (a *admin) begin(u *user) { u.next(u.some(u.plan.Every)) }
+
+func (a *admin) act(u *user, _ uint64) {
+	if u.world.phase > draining {
+		return
+	}
+	u.next(u.some(u.plan.Every))
+	if a.open > 3 {
+		return
+	}
+	switch k := u.random.Below(4); {
+	case k == 0 && len(a.made) > 0: // deletes one
+		i := int(u.random.Below(int64(len(a.made))))
+		name := a.made[i]
+		a.made = append(a.made[:i], a.made[i+1:]...)
+		a.send(u, "delete", name, 0, &message.DeleteTopic{Name: name})
+	case k == 1 && len(a.made) > 0:
+		name := a.made[u.random.Below(int64(len(a.made)))]
+		count := int(u.random.Between(2, 5))
+		a.send(u, "add-partitions", name, count, &message.AddPartitions{Name: name, Count: int32(count)})
+	case len(a.made) < 3:
+		a.n++
+		// Names come back: a topic made again is another topic.
+		name := "temp-" + strconv.Itoa(u.plan.ID) + "-" + strconv.Itoa(int(u.random.Below(3)))
+		count := int(u.random.Between(1, 2))
+		a.made = append(a.made, name)
+		a.send(u, "create", name, count, &message.CreateTopic{
+			Name: name, Partitions: int32(count), ReplicationFactor: int16(min(3, u.world.plan.Cluster.Nodes)),
+		})
+	}
+}
+
+func (a *admin) send(u *user, verb, topic string, count int, r message.Request) {
+	a.open++
+	u.ask(opAdmin, 0, history.Operation{Kind: history.Admin, Verb: verb, Topic: topic, Count: int32(count)},
+		func(op client.Op) client.Input {
+			return client.Ask{Op: op, Request: r, Target: client.Target{Kind: client.Controller}, Timeout: 20 * message.Second}
+		})
+}
+
+func (a *admin) done(_ *user, op *openOp, _ *client.Result) {
+	if op.what == opAdmin {
+		a.open--
+	}
+}
+
+func (a *admin) event(*user, *client.Event) {}
+
+func (a *admin) idle(*user) (string, bool) {
+	if a.open > 0 {
+		return strconv.Itoa(a.open) + " admin requests without an answer", false
+	}
+	return "", true
+}
+
+func newScript(u *user) script {
+	switch u.plan.Role {
+	case Producer:
+		return &producer{}
+	case MemberOf:
+		return &member{}
+	case Reader:
+		return &reader{}
+	case Admin:
+		return &admin{}
+	case Chaos:
+		return &chaos{}
+	case Malformed:
+		return &chaos{malformed: true}
+	case operatorRole:
+		return &operator{}
+	case auditorRole:
+		return &auditor{}
+	}
+	panic("sim: no client has the role " + string(u.plan.Role))
+}
+
+const (
+	operatorRole Role = "operator"
+	auditorRole  Role = "auditor"
+)

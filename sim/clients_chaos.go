@@ -1,0 +1,248 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// chaosTopic is where chaos clients write, and delete: what they may destroy.
+const chaosTopic = "chaos"
+
+// chaos sends any legal request with any arguments to anybody, in any order;
+// with malformed set it sends what must be refused. It does not care for the
+// answers, but for one: what is malformed must not be answered with success.
+type chaos struct {
+	malformed bool
+	n         int64
+	open      int
+}
+
+func (c *chaos) begin(u *user) { u.next(u.some(u.plan.Every)) }
+
+func (c *chaos) act(u *user, _ uint64) {
+	if u.world.phase > draining {
+		return
+	}
+	u.next(u.some(u.plan.Every))
+	if c.open > 20 {
+		return
+	}
+	c.open++
+	if c.malformed {
+		c.send(u, 1, c.wrong(u), history.Operation{})
+		return
+	}
+	r, op := c.any(u)
+	c.send(u, 0, r, op)
+}
+
+func (c *chaos) send(u *user, arg int64, r message.Request, op history.Operation) {
+	target := client.Target{Kind: client.TheNode, Node: message.NodeID(u.random.Between(1, int64(u.world.plan.Cluster.Nodes)))}
+	u.ask(opChaos, arg, op, func(op client.Op) client.Input {
+		return client.Ask{Op: op, Request: r, Target: target, Timeout: 5 * message.Second, Once: true}
+	})
+}
+
+// partition draws a partition: of the chaos topic, of any topic, or none that
+// exists.
+func (c *chaos) partition(u *user, own bool) record.PartitionID {
+	topics := u.world.liveTopics()
+	if len(topics) > 0 && !u.random.OneIn(10) {
+		t := topics[u.random.Below(int64(len(topics)))]
+		for _, other := range topics {
+			if own && other.Name == chaosTopic {
+				t = other
+			}
+		}
+		if !own || t.Name == chaosTopic {
+			return record.PartitionID{Topic: t.ID, Index: int32(u.random.Below(int64(len(t.Partitions)) + 1))}
+		}
+	}
+	return record.PartitionID{Topic: record.TopicID(u.random.Below(100)), Index: int32(u.random.Between(-1, 5))}
+}
+
+func (c *chaos) offset(u *user) record.Offset {
+	if u.random.OneIn(8) {
+		return record.Offset(u.random.Uint64())
+	}
+	return record.Offset(u.random.Between(-2, 300))
+}
+
+func (c *chaos) epoch(u *user) record.LeaderEpoch {
+	return record.LeaderEpoch(u.random.Between(-1, 12))
+}
+
+func (c *chaos) group(u *user) string { return "chaos-" + strconv.Itoa(int(u.random.Below(3))) }
+
+func (c *chaos) member(u *user) string {
+	return "m" + strconv.Itoa(u.plan.ID) + "-" + strconv.Itoa(int(u.random.Below(3)))
+}
+
+// batch builds one record with a value of its own.
+func (c *chaos) batch(u *user) (batch, value []byte) {
+	c.n++
+	value = []byte("x" + strconv.Itoa(u.plan.ID) + "." + strconv.Itoa(int(u.session)) + "-" + strconv.FormatInt(c.n, 10))
+	var b record.Builder
+	if b.Append(u.clock.now(u.world.now).Wall, nil, value, nil) != nil {
+		panic("sim: a small record does not fit a batch")
+	}
+	return b.Build(), value
+}
+
+// any draws a legal request. What it publishes is noted in the history.
+func (c *chaos) any(u *user) (message.Request, history.Operation) {
+	r := u.random
+	switch r.Below(12) {
+	case 0, 1, 2:
+		batch, value := c.batch(u)
+		acks := message.Acks(r.Between(-1, 1))
+		m := &message.Produce{Acks: acks, Timeout: message.Duration(r.Below(int64(3 * Second)))}
+		id := c.partition(u, true)
+		m.Partitions = []message.ProducePartition{{ID: id, Records: batch}}
+		return m, history.Operation{
+			Kind: history.Publish, Topic: chaosTopic, TopicID: uint64(id.Topic), Partition: id.Index,
+			Value: value, Acks: int8(acks), Timestamp: int64(u.clock.now(u.world.now).Wall),
+		}
+	case 3, 4:
+		m := &message.Fetch{MaxWait: message.Duration(r.Below(int64(Second))), MinBytes: int32(r.Below(1000)), MaxBytes: int32(r.Below(1 << 20))}
+		for range r.Between(1, 4) {
+			m.Partitions = append(m.Partitions, message.FetchPartition{
+				ID: c.partition(u, false), LeaderEpoch: c.epoch(u), Offset: c.offset(u), LastEpoch: c.epoch(u), MaxBytes: int32(r.Below(1 << 16)),
+			})
+		}
+		return m, history.Operation{}
+	case 5:
+		return &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{
+			ID: c.partition(u, false), LeaderEpoch: c.epoch(u), Timestamp: record.Timestamp(r.Between(-3, 3)),
+		}}}, history.Operation{}
+	case 6:
+		return &message.OffsetForLeaderEpoch{Partitions: []message.EpochQuestion{{
+			ID: c.partition(u, false), LeaderEpoch: c.epoch(u), Epoch: c.epoch(u),
+		}}}, history.Operation{}
+	case 7:
+		return &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{{
+			ID: c.partition(u, true), Before: record.Offset(r.Between(-1, 100)),
+		}}}, history.Operation{}
+	case 8:
+		return &message.Metadata{}, history.Operation{}
+	case 9:
+		return &message.InitProducerID{}, history.Operation{}
+	}
+	return c.anyOfGroup(u), history.Operation{}
+}
+
+// anyOfGroup draws a request about groups. On groups of others it never sends
+// what could be accepted and change something.
+func (c *chaos) anyOfGroup(u *user) message.Request {
+	r := u.random
+	g := c.group(u)
+	switch r.Below(9) {
+	case 0:
+		return &message.FindCoordinator{Group: g}
+	case 1, 2:
+		m := &message.GroupHeartbeat{
+			Group: g, Member: c.member(u), MemberEpoch: message.MemberEpoch(r.Between(-2, 6)),
+			Full: true, SessionTimeout: message.Duration(r.Below(int64(20 * Second))), Topics: []string{chaosTopic},
+		}
+		if r.OneIn(2) {
+			m.Owned = []record.PartitionID{c.partition(u, true)}
+		}
+		return m
+	case 3:
+		return &message.CommitOffsets{
+			Group: g, Member: c.member(u), MemberEpoch: message.MemberEpoch(r.Between(-1, 6)),
+			Offsets: []message.GroupOffset{{ID: c.partition(u, true), Offset: record.Offset(r.Below(100)), LeaderEpoch: -1}},
+		}
+	case 4:
+		for i := range u.world.plan.Clients {
+			if p := &u.world.plan.Clients[i]; p.Group != "" {
+				g = p.Group // a stranger's commit to a real group must be refused
+			}
+		}
+		return &message.CommitOffsets{
+			Group: g, Member: "stranger", MemberEpoch: message.MemberEpoch(r.Between(0, 6)),
+			Offsets: []message.GroupOffset{{ID: c.partition(u, false), Offset: 0, LeaderEpoch: -1}},
+		}
+	case 5:
+		return &message.FetchOffsets{Group: g, MemberEpoch: -1}
+	case 6:
+		return &message.ListGroups{}
+	case 7:
+		return &message.DescribeGroup{Group: g}
+	}
+	if r.OneIn(2) {
+		return &message.DeleteGroup{Group: g}
+	}
+	return &message.DeleteOffsets{Group: g, IDs: []record.PartitionID{c.partition(u, true)}}
+}
+
+// wrong draws a request that no broker may accept.
+func (c *chaos) wrong(u *user) message.Request {
+	r := u.random
+	batch, _ := c.batch(u)
+	m := &message.Produce{Acks: message.AcksAll, Timeout: message.Second}
+	m.Partitions = []message.ProducePartition{{ID: c.partition(u, true), Records: batch}}
+	switch r.Below(9) {
+	case 0:
+		batch[len(batch)-1] ^= 0x40 // the checksum does not match any more
+	case 1:
+		m.Partitions[0].Records = batch[:r.Below(int64(len(batch)))]
+	case 2:
+		m.Partitions[0].Records = append(batch, 1, 2, 3)
+	case 3:
+		m.Acks = 7
+	case 4:
+		m.Partitions[0].Records = nil
+	case 5:
+		batch[16] = 1 // magic
+	case 6:
+		return &message.CreateTopic{Name: "no/such name", Partitions: -3, ReplicationFactor: 99}
+	case 7:
+		return &message.AddPartitions{Name: chaosTopic, Count: -1}
+	case 8:
+		return &message.GroupHeartbeat{Group: "", Member: "", Full: true}
+	}
+	return m
+}
+
+func (c *chaos) done(u *user, op *openOp, result *client.Result) {
+	c.open--
+	w := u.world
+	if ask, ok := op.ask.(client.Ask); ok && op.id >= 0 {
+		if _, ok := ask.Request.(*message.Produce); ok {
+			c.published(u, op, result)
+		}
+	}
+	if op.arg == 1 && result.Outcome == client.OK {
+		w.fail("INV-10", 0, "a malformed request is answered with success", "client %d sent %s and was told that it succeeded", u.plan.ID, describe(op.ask.(client.Ask).Request))
+	}
+}
+
+// published notes where a raw produce ended up.
+func (c *chaos) published(u *user, op *openOp, result *client.Result) {
+	w := u.world
+	reply, _ := result.Reply.(*message.ProduceReply)
+	outcome, offset := history.Unknown, history.None
+	if reply != nil && len(reply.Partitions) == 1 {
+		switch p := reply.Partitions[0]; {
+		case p.Code == message.None:
+			outcome, offset = history.OK, int64(p.BaseOffset)
+		case !p.Code.Unknown():
+			outcome = history.Failed
+		}
+	}
+	w.history.End(op.id, int64(w.now), outcome, func(o *history.Operation) { o.Offset = offset })
+}
+
+func (c *chaos) event(*user, *client.Event) {}
+
+func (c *chaos) idle(*user) (string, bool) {
+	if c.open > 0 {
+		return strconv.Itoa(c.open) + " requests of a chaos client without an answer", false
+	}
+	return "", true
+}

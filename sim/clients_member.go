@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// scriptCommits is the argument of a script's action that ends the processing
+// of a poll.
+const scriptCommits = 1
+
+// member polls and commits as a member of a group. It handles one poll at a
+// time: poll, process for a while, commit, poll again.
+type member struct {
+	polling    bool
+	committing bool
+	polls      int64
+	owned      map[record.PartitionID]record.Offset // next position to be given; -1: not known
+	high       map[record.PartitionID]record.Offset
+	expelled   bool
+}
+
+func (m *member) begin(u *user) {
+	m.owned = map[record.PartitionID]record.Offset{}
+	m.high = map[record.PartitionID]record.Offset{}
+	m.subscribe(u)
+	u.next(u.some(u.plan.Every))
+}
+
+func (m *member) subscribe(u *user) {
+	m.expelled = false
+	in := client.Subscribe{
+		Group: u.plan.Group, Instance: u.plan.Instance, Topics: u.plan.Topics,
+		AutoCommit: u.plan.Style == "auto",
+	}
+	if u.plan.Style == "at-most-once" {
+		in.Style = client.AtMostOnce
+	}
+	if u.plan.Reset == "latest" {
+		in.Reset = client.ResetLatest
+	}
+	u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { in.Op = op; return in })
+}
+
+func (m *member) act(u *user, arg uint64) {
+	if arg == scriptCommits {
+		m.commit(u)
+		return
+	}
+	if u.closing || m.polling || m.committing {
+		return
+	}
+	if u.plan.Stop > 0 && u.world.now >= u.plan.Stop {
+		u.closing = true
+		u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Close{Op: op} })
+		return
+	}
+	if m.expelled {
+		m.subscribe(u)
+	}
+	m.polling = true
+	m.polls++
+	u.ask(opPoll, 0, history.Operation{
+		Kind: history.Poll, Group: u.plan.Group, Style: style(u.plan.Style),
+	}, func(op client.Op) client.Input {
+		return client.Poll{Op: op, Max: int(u.random.Between(1, 50)), Wait: 500 * message.Millisecond}
+	})
+}
+
+func (m *member) done(u *user, op *openOp, result *client.Result) {
+	switch op.what {
+	case opPoll:
+		m.polling = false
+		got := 0
+		for i := range result.Polled {
+			d := &result.Polled[i]
+			got += len(d.Records)
+			m.owned[d.ID] = d.Next
+			m.high[d.ID] = d.HighWatermark
+		}
+		if result.Err != nil && result.Err.Problem == client.Refused {
+			m.expelled = true
+		}
+		pause := u.some(u.plan.Every)
+		if got > 0 {
+			pause += u.some(u.plan.Slow)
+		}
+		if got > 0 && m.commits(u) {
+			// Processing takes its time, and the commit follows.
+			m.committing = true
+			u.world.in(pause, event{kind: evScript, place: u.index, run: u.run, arg: scriptCommits})
+			return
+		}
+		u.next(pause)
+	case opCommit:
+		m.committing = false
+		u.next(u.some(u.plan.Every))
+	case opPlumbing:
+		if u.closing {
+			u.up = false
+			u.run++
+		}
+	}
+}
+
+// commits says whether this poll is to be followed by a commit.
+func (m *member) commits(u *user) bool {
+	switch u.plan.Style {
+	case "at-most-once", "auto":
+		return false
+	case "manual":
+		return u.random.OneIn(3)
+	}
+	return true
+}
+
+// commit stores what was polled.
+func (m *member) commit(u *user) {
+	u.ask(opCommit, 0, history.Operation{
+		Kind: history.Commit, Group: u.plan.Group, Style: style(u.plan.Style),
+	}, func(op client.Op) client.Input { return client.Commit{Op: op} })
+}
+
+func (m *member) event(u *user, e *client.Event) {
+	switch e.Kind {
+	case client.Assigned:
+		for _, p := range e.Partitions {
+			m.owned[p.ID] = -1
+		}
+	case client.Revoked, client.Lost:
+		for _, p := range e.Partitions {
+			delete(m.owned, p.ID)
+		}
+	case client.Expelled:
+		m.expelled = true
+	}
+}
+
+// idle: a member is at rest when it polls and gets nothing more. Whether its
+// group owns everything is for the observer of INV-34 to say.
+func (m *member) idle(*user) (string, bool) { return "", true }

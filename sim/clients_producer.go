@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// producer publishes records whose values are unique: "c3.2-17" is the 17th of
+// the second session of client 3.
+type producer struct {
+	sent int64
+	open int
+}
+
+func (p *producer) begin(u *user) { u.next(u.some(u.plan.Every)) }
+
+func (p *producer) act(u *user, _ uint64) {
+	w := u.world
+	if w.phase > draining || u.plan.Count > 0 && p.sent >= int64(u.plan.Count) {
+		return
+	}
+	u.next(u.some(u.plan.Every))
+	if p.open > 500 {
+		return // the cluster does not keep up: press no harder
+	}
+	burst := 1
+	if u.plan.Burst > 1 {
+		burst = int(u.random.Between(1, int64(u.plan.Burst)))
+	}
+	var batch client.Inputs
+	for range burst {
+		batch = append(batch, p.publish(u))
+	}
+	u.step(batch)
+}
+
+// publish prepares one record and notes it in the history.
+func (p *producer) publish(u *user) client.Input {
+	w := u.world
+	p.sent++
+	p.open++
+	in := client.Publish{
+		Topic:     u.plan.Topics[u.random.Below(int64(len(u.plan.Topics)))],
+		Partition: client.AnyPartition,
+		Value:     p.value(u),
+	}
+	if u.plan.Keys > 0 {
+		in.Key = []byte("k" + strconv.Itoa(int(u.random.Below(int64(u.plan.Keys)))))
+	}
+	if u.plan.Headers && u.random.OneIn(4) {
+		in.Headers = []record.RecordHeader{{Key: []byte("n"), Value: []byte(strconv.FormatInt(p.sent, 10))}, {Key: []byte("none")}}
+	}
+	in.Timestamp = u.clock.now(w.now).Wall
+	u.lastOp++
+	in.Op = u.lastOp
+	id := w.history.Begin(history.Operation{
+		Client: int32(u.plan.ID), Session: u.session, Kind: history.Publish, Invoke: int64(w.now),
+		Topic: in.Topic, Partition: -1, Key: in.Key, Value: in.Value, Headers: headers(in.Headers),
+		Timestamp: int64(in.Timestamp), Acks: int8(u.plan.Acks), Idempotent: u.plan.Idempotent && u.plan.Acks == -1,
+		Offset: history.None, Sequence: p.sent, HighWatermark: history.None, LogStart: history.None,
+	})
+	u.ops[in.Op] = &openOp{id: id, what: opPublish}
+	return in
+}
+
+func (p *producer) value(u *user) []byte {
+	v := make([]byte, 0, max(24, u.plan.Size))
+	v = append(v, 'c')
+	v = strconv.AppendInt(v, int64(u.plan.ID), 10)
+	v = append(v, '.')
+	v = strconv.AppendInt(v, int64(u.session), 10)
+	v = append(v, '-')
+	v = strconv.AppendInt(v, p.sent, 10)
+	if len(v) < u.plan.Size {
+		v = append(v, '|')
+		for len(v) < u.plan.Size {
+			v = append(v, byte('a'+len(v)%26))
+		}
+	}
+	return v
+}
+
+func (p *producer) done(u *user, op *openOp, result *client.Result) {
+	if op.what == opPublish {
+		p.open--
+	}
+}
+
+func (p *producer) event(*user, *client.Event) {}
+
+func (p *producer) idle(*user) (string, bool) {
+	if p.open > 0 {
+		return strconv.Itoa(p.open) + " publishes without a result", false
+	}
+	return "", true
+}

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// reader reads partitions outside any group, and jumps about in them: any
+// offset that is retained can be read again.
+type reader struct {
+	polling bool
+	polls   int
+}
+
+func (r *reader) begin(u *user) {
+	r.assign(u)
+	u.next(u.some(u.plan.Every))
+}
+
+// assign begins anew, at the start, the end or somewhere between.
+func (r *reader) assign(u *user) {
+	w := u.world
+	var starts []client.Start
+	for _, name := range u.plan.Topics {
+		for p := range w.partitionsOf(name) {
+			s := client.Start{Place: client.Place{Topic: name, Partition: int32(p)}}
+			switch u.random.Below(4) {
+			case 0:
+				s.From = client.Position{Kind: client.AtOffset, Offset: record.Offset(u.random.Below(200))}
+			case 1:
+				s.From = client.Position{Kind: client.AtTime, Timestamp: u.clock.now(w.now).Wall - record.Timestamp(u.random.Below(20_000))}
+			case 2:
+				s.From = client.Position{Kind: client.AtLatest}
+			}
+			starts = append(starts, s)
+		}
+	}
+	w.history.Moment(history.Operation{
+		Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Invoke: int64(w.now),
+	})
+	u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input {
+		return client.Assign{Op: op, Partitions: starts, Reset: client.ResetEarliest}
+	})
+}
+
+func (r *reader) act(u *user, _ uint64) {
+	if r.polling {
+		return
+	}
+	if r.polls++; r.polls%25 == 0 {
+		r.assign(u)
+	}
+	r.polling = true
+	u.ask(opPoll, 0, history.Operation{Kind: history.Poll}, func(op client.Op) client.Input {
+		return client.Poll{Op: op, Max: int(u.random.Between(1, 100)), Wait: 300 * message.Millisecond}
+	})
+}
+
+func (r *reader) done(u *user, op *openOp, _ *client.Result) {
+	if op.what == opPoll {
+		r.polling = false
+		u.next(u.some(u.plan.Every))
+	}
+}
+
+func (r *reader) event(*user, *client.Event) {}
+func (r *reader) idle(*user) (string, bool)  { return "", true }
+
+// auditor reads every partition from its start to its end when the faults are
+// over, so that the judges know what the logs hold in the end.
+type auditor struct {
+	left map[record.PartitionID]bool
+	open map[client.Place]int64 // partitions not at their end yet, and the next offset
+	over bool
+	at   map[client.Place]record.Offset
+}
+
+// audit begins the final reading.
+func (a *auditor) audit(u *user) {
+	w := u.world
+	a.open, a.over = map[client.Place]int64{}, false
+	a.at = map[client.Place]record.Offset{}
+	var starts []client.Start
+	for _, t := range w.liveTopics() {
+		for p := range t.Partitions {
+			place := client.Place{Topic: t.Name, Partition: int32(p)}
+			a.open[place] = 0
+			a.at[place] = -1
+			starts = append(starts, client.Start{Place: place})
+		}
+	}
+	u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input {
+		return client.Assign{Op: op, Partitions: starts, Reset: client.ResetEarliest}
+	})
+	a.poll(u)
+}
+
+func (a *auditor) begin(*user) {}
+
+func (a *auditor) act(u *user, _ uint64) { a.poll(u) }
+
+func (a *auditor) poll(u *user) {
+	u.ask(opPoll, 1, history.Operation{}, func(op client.Op) client.Input {
+		return client.Poll{Op: op, Max: 1000, Wait: message.Second}
+	})
+}
+
+func (a *auditor) done(u *user, op *openOp, result *client.Result) {
+	if op.what != opPoll {
+		return
+	}
+	w := u.world
+	for i := range result.Polled {
+		d := &result.Polled[i]
+		records, _ := u.delivered(result.Polled[i : i+1])
+		from := int64(a.at[d.Place])
+		if from < 0 {
+			from = int64(d.LogStart)
+		}
+		a.at[d.Place] = d.Next
+		w.history.Moment(history.Operation{
+			Client: int32(u.plan.ID), Session: u.session, Kind: history.Read, Invoke: int64(w.now),
+			Topic: d.Topic, TopicID: uint64(d.ID.Topic), Partition: d.Partition, Offset: from,
+			Records: records, HighWatermark: int64(d.HighWatermark), LogStart: int64(d.LogStart),
+		})
+		if d.Next >= d.HighWatermark {
+			delete(a.open, d.Place)
+		} else {
+			a.open[d.Place] = int64(d.Next)
+		}
+	}
+	a.settle(u)
+	if len(a.open) == 0 {
+		a.over = true
+		return
+	}
+	u.next(50 * Millisecond)
+}
+
+// settle drops partitions that hold nothing at all: no poll speaks of them.
+func (a *auditor) settle(u *user) {
+	for _, t := range u.world.liveTopics() {
+		for i, p := range t.Partitions {
+			place := client.Place{Topic: t.Name, Partition: int32(i)}
+			if _, open := a.open[place]; !open {
+				continue
+			}
+			part := u.world.book.parts[p.ID]
+			if part == nil || part.high <= max(part.shownStart, a.at[place]) {
+				delete(a.open, place)
+			}
+		}
+	}
+}
+
+func (a *auditor) event(*user, *client.Event) {}
+
+func (a *auditor) idle(*user) (string, bool) { return "", true }

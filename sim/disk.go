@@ -1,0 +1,431 @@
+package sim
+
+import (
+	"errors"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/storage"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
+)
+
+// drive is a node's disk and the driver in front of it. It works in lanes that
+// run side by side, as the real driver does: one for the changes of logs, one
+// for their flushes, one for the quorum journal, and one for each read. A lane
+// does its file operations when its time is over, all at once; a crash that
+// comes inside one of them is armed in the simulated disk.
+//
+// Flushes are collected while one runs (group commit): a flush claims only what
+// was appended when it began, although the disk may have made more durable.
+type drive struct {
+	node  *Node
+	disk  *simdisk.Disk
+	store *storage.Store
+	time  *chance.Stream // latencies
+	chaos *chance.Stream // what crashes and damage do
+
+	logs map[record.PartitionID]*openLog
+
+	queue    []effect.Effect // changes of logs that have not begun
+	writing  []effect.Effect // those under way
+	want     []flushed       // flushes asked for, of what is appended
+	flushing []flushed       // those under way
+	journal  []effect.Effect
+	saving   int // how many of journal are under way
+
+	writeBusy, flushBusy bool
+	noRoom               bool
+	reads                []effect.Effect // by slot; nil: free
+	freeReads            []uint64
+
+	stalled bool
+	slow    int64 // times slower
+	armed   bool  // a crash inside an operation is armed
+	armedAs death
+	swapped bool // the next recovery finds a disk of another
+	done    []effect.Input
+}
+
+// openLog is what the driver knows about a log: who holds a pointer to it can
+// tell whether the log was deleted and made again meanwhile.
+type openLog struct {
+	cut      effect.Cut
+	appended record.Offset
+}
+
+// flushed is one flush: what it claims when it is done.
+type flushed struct {
+	log *openLog
+	in  effect.Flushed
+}
+
+func (d *drive) init(n *Node) {
+	d.node = n
+	d.disk = simdisk.New()
+	d.time = n.random.Split("disk/latency")
+	d.chaos = n.random.Split("disk/chaos")
+	d.slow = 1
+}
+
+func (d *drive) options() storage.Options {
+	return storage.Options{ClusterID: clusterID, NodeID: d.node.node(), CacheBytes: 256 << 10, MarksEvery: 16}
+}
+
+// open recovers the disk. When an armed crash comes in the middle of that, the
+// node stays down and tries again a little later.
+func (d *drive) open() (effect.Recovered, bool) {
+	w := d.node.world
+	store, found, err := storage.Open(d.disk, d.options(), d.node.random.Split("disk").Uint64()+uint64(d.node.run))
+	if d.disk.Crashed() {
+		w.mark(markCrashedInRecovery)
+		d.powerCut(d.armedAs.lossy)
+		d.node.startIn(100 * Millisecond)
+		return found, false
+	}
+	if err != nil {
+		if !w.atlas.excuses(d.node, err) {
+			w.fail("INV-11", d.node.id, "a data folder cannot be opened", "node %d cannot recover its disk: %v", d.node.id, err)
+		}
+		d.disk.Kill()
+		d.node.startIn(10 * Second)
+		return found, false
+	}
+	d.store = store
+	d.disarm()
+	d.logs = make(map[record.PartitionID]*openLog, len(found.Logs))
+	for i := range found.Logs {
+		d.logs[found.Logs[i].ID] = &openLog{appended: found.Logs[i].End}
+	}
+	return found, true
+}
+
+// take queues an effect that the disk is to carry out.
+func (d *drive) take(e effect.Effect) {
+	switch e := e.(type) {
+	case effect.Read:
+		d.startRead(e, d.delay(Span(d.node.world.plan.Disk.Read)))
+	case effect.FindTime:
+		d.startRead(e, d.delay(2*Span(d.node.world.plan.Disk.Read)))
+	case effect.SaveQuorum, effect.ReplaceQuorum:
+		d.journal = append(d.journal, e)
+	default:
+		d.queue = append(d.queue, e)
+	}
+}
+
+func (d *drive) startRead(e effect.Effect, after Span) {
+	var slot uint64
+	if k := len(d.freeReads); k > 0 {
+		slot = d.freeReads[k-1]
+		d.freeReads = d.freeReads[:k-1]
+		d.reads[slot] = e
+	} else {
+		slot = uint64(len(d.reads))
+		d.reads = append(d.reads, e)
+	}
+	d.schedule(evRead, slot, after)
+}
+
+func (d *drive) schedule(kind eventKind, arg uint64, after Span) {
+	n := d.node
+	n.world.in(after, event{kind: kind, place: n.id, run: n.run, arg: arg})
+}
+
+// delay draws how long one operation takes whose median is base.
+func (d *drive) delay(base Span) Span {
+	if base <= 0 {
+		base = Microsecond
+	}
+	return (base/2 + Span(d.time.Below(int64(base)+1))) * Span(d.slow)
+}
+
+// flushDelay draws how long one flush takes.
+func (d *drive) flushDelay() Span {
+	p := &d.node.world.plan.Disk
+	t := d.delay(p.Flush)
+	if p.FlushTail > 0 && d.time.Below(1000) < int64(p.FlushTail) {
+		t += d.delay(p.TailScale)
+	}
+	return t
+}
+
+// begin starts what can start.
+func (d *drive) begin() {
+	if d.stalled {
+		return
+	}
+	if !d.writeBusy && len(d.queue) > 0 && !d.noRoom {
+		d.writing, d.queue = d.queue, d.writing[:0]
+		d.writeBusy = true
+		var t Span
+		for _, e := range d.writing {
+			switch e.(type) {
+			case effect.Append:
+				t += d.delay(d.node.world.plan.Disk.Append)
+			case effect.Flush:
+			default: // these are durable when they return
+				t += d.flushDelay()
+			}
+		}
+		d.schedule(evWritten, 0, t)
+	}
+	if !d.flushBusy && len(d.want) > 0 {
+		d.flushing, d.want = d.want, d.flushing[:0]
+		d.flushBusy = true
+		d.schedule(evFlushed, 0, d.flushDelay())
+	}
+	if d.saving == 0 && len(d.journal) > 0 {
+		d.saving = 1
+		if _, single := d.journal[0].(effect.ReplaceQuorum); !single {
+			for d.saving < len(d.journal) {
+				if _, ok := d.journal[d.saving].(effect.SaveQuorum); !ok {
+					break
+				}
+				d.saving++
+			}
+		}
+		d.schedule(evJournal, 0, d.flushDelay())
+	}
+}
+
+// postpone puts a lane's completion off while the disk is stalled.
+func (d *drive) postpone(kind eventKind, arg uint64) bool {
+	if d.stalled {
+		d.schedule(kind, arg, 100*Millisecond)
+	}
+	return d.stalled
+}
+
+// written does the changes of logs whose time is over.
+func (d *drive) written() {
+	if d.postpone(evWritten, 0) {
+		return
+	}
+	d.done = d.done[:0]
+	batch := d.writing
+	for i, e := range batch {
+		if err := d.change(e); err != nil {
+			if errors.Is(err, storage.ErrNoRoom) {
+				d.runFull(batch[i:])
+				break
+			}
+			n := d.node
+			n.world.book.node(n.id).torn = e
+			d.failed(logOf(e), false, "a change of a log", err)
+			return
+		}
+	}
+	clear(batch)
+	d.writing = batch[:0]
+	d.writeBusy = false
+	d.report()
+}
+
+// change carries out one change of a log.
+func (d *drive) change(e effect.Effect) error {
+	w, n := d.node.world, d.node
+	switch e := e.(type) {
+	case effect.Append:
+		if err := d.store.Append(e); err != nil {
+			return err
+		}
+		l := d.logs[e.Log]
+		l.cut, l.appended = e.Cut, e.End
+		w.book.wrote(n, e)
+		d.done = append(d.done, effect.Appended{Log: e.Log, Cut: e.Cut, End: e.End})
+		return nil
+	case effect.Flush:
+		if l := d.logs[e.Log]; l != nil {
+			d.wantFlush(l, effect.Flushed{Log: e.Log, Cut: e.Cut, End: l.appended})
+		}
+		return nil
+	}
+	if err := d.store.Do(e); err != nil {
+		return err
+	}
+	w.book.changed(n, e)
+	switch e := e.(type) {
+	case effect.CreateLog:
+		d.logs[e.Log] = &openLog{appended: e.Start}
+	case effect.DeleteLog:
+		delete(d.logs, e.Log)
+	case effect.Truncate:
+		d.logs[e.Log].cut, d.logs[e.Log].appended = e.Cut, e.To
+	case effect.Reset:
+		d.logs[e.Log].cut, d.logs[e.Log].appended = e.Cut, e.Start
+	}
+	return nil
+}
+
+// wantFlush asks for a flush; one of the same log that has not begun is widened.
+func (d *drive) wantFlush(l *openLog, f effect.Flushed) {
+	for i := range d.want {
+		if d.want[i].log == l && d.want[i].in.Cut == f.Cut {
+			d.want[i].in.End = f.End
+			return
+		}
+	}
+	d.want = append(d.want, flushed{l, f})
+}
+
+// flushed makes durable what a flush covers.
+func (d *drive) flushed() {
+	if d.postpone(evFlushed, 0) {
+		return
+	}
+	w, n := d.node.world, d.node
+	d.done = d.done[:0]
+	for _, f := range d.flushing {
+		if d.logs[f.in.Log] != f.log {
+			continue
+		}
+		if err := d.store.Flush(f.in.Log); err != nil {
+			if errors.Is(err, storage.ErrNoRoom) {
+				d.want = append(d.want, f)
+				continue
+			}
+			d.failed(f.in.Log, false, "a flush", err)
+			return
+		}
+		w.book.flushed(n, f.in.Log, d.logs[f.in.Log].appended)
+		d.done = append(d.done, f.in)
+	}
+	d.flushing = d.flushing[:0]
+	d.flushBusy = false
+	d.report()
+}
+
+// journalled makes frames of the quorum journal durable.
+func (d *drive) journalled() {
+	if d.postpone(evJournal, 0) {
+		return
+	}
+	n := d.node
+	batch := d.journal[:d.saving]
+	var seq uint64
+	var err error
+	if r, ok := batch[0].(effect.ReplaceQuorum); ok {
+		seq, err = r.Seq, d.store.ReplaceQuorum(r.Frames)
+	} else {
+		frames := make([][]byte, len(batch))
+		for i := range batch {
+			s := batch[i].(effect.SaveQuorum)
+			frames[i], seq = s.Frame, s.Seq
+		}
+		err = d.store.SaveQuorum(frames...)
+	}
+	if errors.Is(err, storage.ErrNoRoom) {
+		d.schedule(evJournal, 0, 500*Millisecond)
+		return
+	}
+	if err != nil {
+		n.world.book.node(n.id).torn = batch[0]
+		d.failed(record.PartitionID{}, true, "a save of the quorum journal", err)
+		return
+	}
+	n.world.book.journalled(n, batch)
+	clear(batch)
+	d.journal = append(d.journal[:0], d.journal[d.saving:]...)
+	d.saving = 0
+	d.done = append(d.done[:0], effect.QuorumSaved{Seq: seq})
+	d.report()
+}
+
+// read carries out one read.
+func (d *drive) read(slot uint64) {
+	if d.postpone(evRead, slot) {
+		return
+	}
+	e := d.reads[slot]
+	d.reads[slot] = nil
+	d.freeReads = append(d.freeReads, slot)
+	switch e := e.(type) {
+	case effect.Read:
+		results := make([]effect.ReadResult, len(e.Slices))
+		for i, s := range e.Slices {
+			results[i].Batches, results[i].Err = d.store.Read(s)
+			d.node.world.book.read(d.node, s, &results[i])
+		}
+		d.done = append(d.done[:0], effect.ReadDone{Token: e.Token, Results: results})
+	case effect.FindTime:
+		in := effect.TimeFound{Token: e.Token}
+		in.Found, in.Offset, in.Timestamp, in.Err = d.store.FindTime(e)
+		d.done = append(d.done[:0], in)
+	}
+	d.report()
+}
+
+// report hands completions to the core.
+func (d *drive) report() {
+	if d.crashedNow() {
+		return
+	}
+	n := d.node
+	run := n.run
+	done := d.done
+	d.done = nil // a step may come back here
+	for _, in := range done {
+		n.step(in)
+		if n.run != run || !n.up {
+			return
+		}
+	}
+	clear(done)
+	d.done = done[:0]
+	d.begin()
+}
+
+// crashedNow lets the node die when a crash that was armed has come inside an
+// operation.
+func (d *drive) crashedNow() bool {
+	if !d.disk.Crashed() {
+		return false
+	}
+	d.node.world.mark(markCrashedInWrite)
+	d.armed = false
+	d.node.fall(d.armedAs)
+	return true
+}
+
+// failed tells the core that the disk has failed.
+func (d *drive) failed(log record.PartitionID, journal bool, op string, err error) {
+	if d.crashedNow() {
+		return
+	}
+	n := d.node
+	if !n.world.atlas.excuses(n, err) {
+		n.world.fail("INV-11", n.id, "storage fails on a disk that is well", "on node %d %s fails although no fault was planted: %v", n.id, op, err)
+		return
+	}
+	n.diskFailed = true
+	n.world.mark(markDiskFailed)
+	run := n.run
+	n.step(effect.DiskFailed{Log: log, Journal: journal, Op: op, Detail: err.Error()})
+	if n.world.failure == nil && n.up && n.run == run {
+		n.world.fail("INV-37", n.id, "a node goes on after its disk failed", "node %d was told that %s failed and does not halt", n.id, op)
+	}
+}
+
+// logOf is the log that an effect is about.
+func logOf(e effect.Effect) record.PartitionID {
+	switch e := e.(type) {
+	case effect.Append:
+		return e.Log
+	case effect.Flush:
+		return e.Log
+	case effect.CreateLog:
+		return e.Log
+	case effect.DeleteLog:
+		return e.Log
+	case effect.Truncate:
+		return e.Log
+	case effect.Reset:
+		return e.Log
+	case effect.TrimPrefix:
+		return e.Log
+	case effect.Checkpoint:
+		return e.Log
+	}
+	return record.PartitionID{}
+}

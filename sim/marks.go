@@ -1,0 +1,122 @@
+package sim
+
+// mark names a rare state that the code under test or the harness reached.
+type mark int
+
+const (
+	markCrashed mark = iota
+	markPowerLost
+	markCrashedInWrite
+	markCrashedInRecovery
+	markCleanShutdown
+	markHaltedOnDisk
+	markDiskFailed
+	markDiskFull
+	markDiskSwapped
+	markDamaged
+	markDamageFound
+	markDamagedReadRefused
+	markTornTail
+	markTruncated
+	markTruncatedOnDivergence
+	markReset
+	markTrimmed
+	markLeaderElected
+	markElectedFromEligible
+	markElectedUnclean
+	markPartitionOffline
+	markISRShrunk
+	markISRGrown
+	markBelowMinInsync
+	markEligibleSet
+	markControllerChanged
+	markSnapshotPushed
+	markQuorumSnapshot
+	markBrokerFenced
+	markDuplicateAnswered
+	markOutOfOrderSequence
+	markNotEnoughReplicas
+	markNotEnoughAfterAppend
+	markFencedLeaderEpoch
+	markUnknownLeaderEpoch
+	markStaleBrokerEpoch
+	markOffsetOutOfRange
+	markReaderTruncated
+	markMemberFenced
+	markStaleCommitRefused
+	markUnknownMemberRefused
+	markRebalanced
+	markCoordinatorMoved
+	markTopicDeleted
+	markTopicRecreated
+	markPartitionsAdded
+	markSessionLost
+	marksEnd
+)
+
+var markNames = [marksEnd]string{
+	markCrashed:               "a process crashed",
+	markPowerLost:             "a machine lost power",
+	markCrashedInWrite:        "crashed inside a file operation",
+	markCrashedInRecovery:     "crashed while recovering",
+	markCleanShutdown:         "shut down in good order",
+	markHaltedOnDisk:          "halted on a failed disk",
+	markDiskFailed:            "a disk operation failed",
+	markDiskFull:              "a disk ran full",
+	markDiskSwapped:           "a disk was swapped for an empty one",
+	markDamaged:               "flushed data was damaged",
+	markDamageFound:           "damage was found by recovery",
+	markDamagedReadRefused:    "damage was found by a read",
+	markTornTail:              "a torn tail was cut",
+	markTruncated:             "a log was truncated",
+	markTruncatedOnDivergence: "truncated records that another leader never had",
+	markReset:                 "a log was reset",
+	markTrimmed:               "records were retired",
+	markLeaderElected:         "a leader was elected",
+	markElectedFromEligible:   "elected from the eligible replicas",
+	markElectedUnclean:        "elected uncleanly",
+	markPartitionOffline:      "a partition went offline",
+	markISRShrunk:             "an in-sync set shrank",
+	markISRGrown:              "an in-sync set grew",
+	markBelowMinInsync:        "an in-sync set fell below the minimum",
+	markEligibleSet:           "replicas became eligible outside the in-sync set",
+	markControllerChanged:     "another controller took over",
+	markSnapshotPushed:        "a broker was sent a whole image",
+	markQuorumSnapshot:        "the quorum journal was replaced by a snapshot",
+	markBrokerFenced:          "a broker was fenced",
+	markDuplicateAnswered:     "a repeated batch was answered from memory",
+	markOutOfOrderSequence:    "a gap in sequences was refused",
+	markNotEnoughReplicas:     "a produce was refused for lack of replicas",
+	markNotEnoughAfterAppend:  "replicas were lost after the append",
+	markFencedLeaderEpoch:     "an old leader epoch was refused",
+	markUnknownLeaderEpoch:    "a future leader epoch was met",
+	markStaleBrokerEpoch:      "a request of an earlier broker run was refused",
+	markOffsetOutOfRange:      "a fetch beyond the log was refused",
+	markReaderTruncated:       "a reader was told of a truncation",
+	markMemberFenced:          "a group member was fenced",
+	markStaleCommitRefused:    "a stale commit was refused",
+	markUnknownMemberRefused:  "an unknown member was refused",
+	markRebalanced:            "partitions moved between members",
+	markCoordinatorMoved:      "a group moved to another coordinator",
+	markTopicDeleted:          "a topic was deleted",
+	markTopicRecreated:        "a topic was made again under its name",
+	markPartitionsAdded:       "partitions were added",
+	markSessionLost:           "a fetch session was lost",
+}
+
+// mark counts that a rare state was reached.
+func (w *World) mark(m mark) { w.marks[m]++ }
+
+// MarkNames are all marks, in the order of their table.
+func MarkNames() []string { return markNames[:] }
+
+// marked lists the marks of a run that were reached.
+func (w *World) marked() []Mark {
+	var out []Mark
+	for m, count := range w.marks {
+		if count > 0 {
+			out = append(out, Mark{markNames[m], count})
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
+)
+
+// metaBook follows the metadata: the newest image that any voter has committed,
+// and what every image was at every version.
+type metaBook struct {
+	image   *metadata.Image
+	version message.Version
+	digests map[message.Version]uint64
+	seen    []seenImages // by node id
+	brokers []*message.BrokerChange
+	active  int32 // the last active controller
+	changed []partChange
+}
+
+// seenImages are the versions of a node's images as last looked at.
+type seenImages struct {
+	committed, applied message.Version
+	moved              bool // in the step at hand
+}
+
+// partChange is one committed change of a partition.
+type partChange struct {
+	part     *partBook
+	old, new *message.PartitionChange
+}
+
+func (m *metaBook) at(node int32) *seenImages {
+	for int(node) >= len(m.seen) {
+		m.seen = append(m.seen, seenImages{})
+	}
+	return &m.seen[node]
+}
+
+func (m *metaBook) started(n *Node) { *m.at(n.id) = seenImages{} }
+
+// stepped looks whether a step moved an image.
+func (m *metaBook) stepped(w *World, n *Node, c *core.Node) {
+	m.changed = m.changed[:0]
+	s := m.at(n.id)
+	s.moved = false
+	if v := c.Image().Version(); v != s.applied {
+		s.applied, s.moved = v, true
+	}
+	controller := c.Controller()
+	if controller == nil {
+		return
+	}
+	image := controller.Image()
+	if v := image.Version(); v != s.committed {
+		s.committed, s.moved = v, true
+		if v > m.version {
+			m.advance(w, image)
+		}
+	}
+	if controller.Active() && m.active != n.id {
+		if m.active != 0 {
+			w.mark(markControllerChanged)
+		}
+		m.active = n.id
+	}
+}
+
+// advance takes over a newer image and finds out what it changed.
+func (m *metaBook) advance(w *World, image *metadata.Image) {
+	m.image, m.version = image, image.Version()
+	for state := range image.Partitions() {
+		part := w.book.part(state.ID)
+		if part.state == state {
+			continue
+		}
+		m.changed = append(m.changed, partChange{part, part.state, state})
+		w.markChange(part.state, state)
+		part.state = state
+		if state.Unclean {
+			part.unclean = true
+		}
+		w.atlas.follow(state)
+	}
+	for _, part := range w.book.list {
+		if part.state != nil && !part.deleted && image.Partition(part.id) == nil {
+			part.deleted = true
+			w.atlas.gone(part.id)
+			w.mark(markTopicDeleted)
+		}
+	}
+	for i, b := range image.Brokers() {
+		if i < len(m.brokers) && m.brokers[i] != b && b.Fenced && !m.brokers[i].Fenced {
+			w.mark(markBrokerFenced)
+		}
+	}
+	m.brokers = append(m.brokers[:0], image.Brokers()...)
+}
+
+// markChange notes what is rare about a change of a partition.
+func (w *World) markChange(old, new *message.PartitionChange) {
+	if len(new.ELR) > 0 {
+		w.mark(markEligibleSet)
+	}
+	if len(new.ISR) < 2 {
+		w.mark(markBelowMinInsync)
+	}
+	if old == nil {
+		if new.ID.Index > 0 && new.PartitionEpoch == 0 {
+			w.mark(markPartitionsAdded)
+		}
+		return
+	}
+	switch {
+	case len(new.ISR) < len(old.ISR):
+		w.mark(markISRShrunk)
+	case len(new.ISR) > len(old.ISR):
+		w.mark(markISRGrown)
+	}
+	if new.Leader == old.Leader {
+		return
+	}
+	switch {
+	case new.Leader == message.NoNode:
+		w.mark(markPartitionOffline)
+	case new.Unclean:
+		w.mark(markElectedUnclean)
+	case !contains(old.ISR, new.Leader):
+		w.mark(markElectedFromEligible)
+	default:
+		w.mark(markLeaderElected)
+	}
+}
+
+// imageDigest folds a whole image.
+func imageDigest(image *metadata.Image) uint64 {
+	var r rolling
+	r.fold(uint64(image.Version()))
+	r.fold(uint64(image.NextProducerID()))
+	r.text(image.ClusterID())
+	for _, b := range image.Brokers() {
+		foldChange(&r, &message.Change{Broker: b})
+	}
+	for _, t := range image.Topics() {
+		r.fold(uint64(t.ID))
+		r.text(t.Name)
+		for _, p := range t.Partitions {
+			foldPartition(&r, p)
+		}
+	}
+	return uint64(r)
+}

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// nothingCut is INV-4: no replica cuts below its own proven high watermark, or
+// a record that is committed, and no leader cuts its own log.
+type nothingCut struct{ blind }
+
+func (*nothingCut) Invariant() string { return "INV-4" }
+
+func (o *nothingCut) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+	for _, e := range out {
+		switch e := e.(type) {
+		case effect.Truncate:
+			w.mark(markTruncated)
+			o.cut(w, n, e.Log, e.To)
+		case effect.Reset:
+			w.mark(markReset)
+			o.cut(w, n, e.Log, e.Start)
+		}
+	}
+}
+
+// cut judges that everything at and above to is dropped. What was there is read
+// off the disk's books: the cut has only been asked for.
+func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Offset) {
+	r := w.book.replica(n.id, id)
+	p := r.part
+	if p.off() || w.atlas.hurt(n.id) {
+		return
+	}
+	if r.view.Role == replica.Leading && r.was.role == replica.Leading && r.view.LeaderEpoch == r.was.epoch {
+		w.fail("INV-4", n.id, "a leader cuts its own log", "node %d leads partition %s in epoch %d and truncates it to %d", n.id, id, r.view.LeaderEpoch, to)
+		return
+	}
+	dropped := r.disk.from(to)
+	theirs := (&logFacts{batches: p.committed}).from(to)
+	for i := 0; i < len(dropped) && i < len(theirs); i++ {
+		if sameBatch(&dropped[i], &theirs[i]) {
+			w.fail("INV-4", n.id, "a committed record is cut", "node %d cuts partition %s at %d and drops the batch at %d, which is committed (the high watermark is %d)", n.id, id, to, dropped[i].BaseOffset, p.high)
+			return
+		}
+		if dropped[i].BaseOffset >= to {
+			w.mark(markTruncatedOnDivergence)
+		}
+	}
+	if r.was.role != replica.Idle && to < r.was.high && to < r.disk.end {
+		w.fail("INV-4", n.id, "a replica cuts below its own high watermark", "node %d cuts partition %s at %d although it knows %d to be committed", n.id, id, to, r.was.high)
+	}
+}

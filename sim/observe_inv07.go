@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// singleLeaders is INV-7: a leader is chosen from the in-sync or the eligible
+// set, alive in its current run; leader epochs only rise; each epoch has one
+// leader; an unclean choice happens only when an operator asked for it.
+type singleLeaders struct{ blind }
+
+func (*singleLeaders) Invariant() string { return "INV-7" }
+
+func (o *singleLeaders) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
+	for _, c := range w.book.meta.changed {
+		o.chosen(w, c)
+	}
+	for _, r := range w.book.touched {
+		v, p := &r.view, r.part
+		if v.Role != replica.Leading || r.was.role == replica.Leading && r.was.epoch == v.LeaderEpoch {
+			continue
+		}
+		if first, ok := p.leaders[v.LeaderEpoch]; ok && first != n.id {
+			w.fail("INV-7", n.id, "two leaders in one epoch", "node %d leads partition %s in epoch %d, in which node %d led it", n.id, v.ID, v.LeaderEpoch, first)
+			return
+		}
+		p.leaders[v.LeaderEpoch] = n.id
+	}
+}
+
+// chosen judges one committed change of a partition.
+func (o *singleLeaders) chosen(w *World, c partChange) {
+	if c.old == nil {
+		return
+	}
+	if c.new.LeaderEpoch < c.old.LeaderEpoch || c.new.Leader != c.old.Leader && c.new.LeaderEpoch == c.old.LeaderEpoch {
+		w.fail("INV-7", 0, "a leader epoch does not rise", "partition %s goes from leader %d in epoch %d to leader %d in epoch %d", c.part.id, c.old.Leader, c.old.LeaderEpoch, c.new.Leader, c.new.LeaderEpoch)
+		return
+	}
+	if c.new.Leader == message.NoNode || c.new.LeaderEpoch == c.old.LeaderEpoch {
+		return
+	}
+	if c.new.Unclean {
+		if !w.uncleanAllowed {
+			w.fail("INV-7", int32(c.new.Leader), "an unclean election that nobody asked for", "node %d was elected uncleanly for partition %s, epoch %d, and no operator asked for it", c.new.Leader, c.part.id, c.new.LeaderEpoch)
+		}
+		return
+	}
+	// With several changes in one step the sets in between are not seen.
+	if c.new.PartitionEpoch == c.old.PartitionEpoch+1 && !contains(c.old.ISR, c.new.Leader) && !contains(c.old.ELR, c.new.Leader) {
+		w.fail("INV-7", int32(c.new.Leader), "a leader from outside the electable set", "node %d was elected for partition %s, epoch %d, but is neither in the in-sync set %v nor eligible %v", c.new.Leader, c.part.id, c.new.LeaderEpoch, c.old.ISR, c.old.ELR)
+		return
+	}
+	if image := w.newest(); !image.Live(c.new.Leader) && c.new.Leader != c.old.Leader {
+		w.fail("INV-7", int32(c.new.Leader), "a fenced broker is elected", "node %d was elected for partition %s, epoch %d, while it is fenced", c.new.Leader, c.part.id, c.new.LeaderEpoch)
+	}
+}

@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// trueAnswers is INV-10 for producers, with INV-28: a produce that is answered
+// with success names the offset at which the producer's own batch stands, and
+// under acks=all it is committed there.
+type trueAnswers struct{ blind }
+
+func (*trueAnswers) Invariant() string { return "INV-10" }
+
+func (o *trueAnswers) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+	for _, e := range out {
+		reply, ok := e.(effect.Reply)
+		if !ok {
+			continue
+		}
+		m, ok := reply.Msg.(*message.ProduceReply)
+		if !ok {
+			continue
+		}
+		asked, ok := n.tokens[reply.Token].request.(*message.Produce)
+		if !ok || len(asked.Partitions) != len(m.Partitions) {
+			continue
+		}
+		for i := range m.Partitions {
+			o.produced(w, n, asked, i, &m.Partitions[i])
+		}
+	}
+}
+
+// produced judges one partition of a successful answer.
+func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int, got *message.ProducedPartition) {
+	p := w.book.parts[got.ID]
+	if got.Code != message.None || p == nil || p.off() {
+		return
+	}
+	h, err := record.DecodeHeader(asked.Partitions[i].Records)
+	if err != nil {
+		w.fail("INV-10", n.id, "a batch that cannot be read is accepted", "node %d accepts for partition %s bytes that are no batch: %v", n.id, got.ID, err)
+		return
+	}
+	end := got.BaseOffset + record.Offset(h.LastOffsetDelta) + 1
+	var log logFacts
+	if asked.Acks == message.AcksAll {
+		if end > p.high {
+			w.fail("INV-10", n.id, "an answer before its record is committed", "node %d answers acks=all for partition %s at [%d, %d), but only %d is committed", n.id, got.ID, got.BaseOffset, end, p.high)
+			return
+		}
+		log.batches = p.committed
+	} else {
+		log = w.book.replica(n.id, got.ID).memory
+	}
+	there := log.from(got.BaseOffset)
+	if len(there) == 0 || there[0].BaseOffset > got.BaseOffset {
+		return // retired meanwhile
+	}
+	if there[0].BaseOffset != got.BaseOffset || there[0].CRC != h.CRC {
+		w.fail("INV-28", n.id, "a producer is told of another's record", "node %d answers success for partition %s at offset %d, but the batch there is not the producer's (producer %d, epoch %d, sequence %d)", n.id, got.ID, got.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence)
+	}
+}

@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// exactRecovery is INV-11: what recovery finds is a prefix of what was written
+// that contains everything that was flushed; and INV-13 as far as recovery goes:
+// a torn tail is cut without a word, damage below what was flushed is never.
+type exactRecovery struct{ blind }
+
+func (*exactRecovery) Invariant() string { return "INV-11" }
+
+func (o *exactRecovery) Started(w *World, n *Node, found *effect.Recovered) {
+	hurt := w.atlas.hurt(n.id)
+	seen := 0
+	for i := range found.Logs {
+		f := &found.Logs[i]
+		if f.Damage != "" {
+			w.mark(markDamageFound)
+			if !hurt {
+				w.fail("INV-13", n.id, "a torn tail is taken for damage", "node %d recovers partition %s as damaged (%s), but its disk was never hit", n.id, f.ID, f.Damage)
+				return
+			}
+		}
+		r := w.book.replica(n.id, f.ID)
+		if r.exists {
+			seen++
+		}
+		o.recovered(w, n, r, f, hurt)
+	}
+	if !hurt {
+		o.missing(w, n, found)
+		o.journal(w, n, found)
+	}
+}
+
+// recovered judges one log that was found.
+func (o *exactRecovery) recovered(w *World, n *Node, r *replicaBook, f *effect.RecoveredLog, hurt bool) {
+	l := &r.disk
+	torn := w.book.node(n.id).torn
+	if torn != nil && logOf(torn) == f.ID {
+		if a, ok := torn.(effect.Append); ok {
+			l.extend(a.Batches)
+		} else {
+			return // done in part: what that leaves is one of two states, and INV-2 judges its content
+		}
+	}
+	if !r.exists {
+		if f.End > f.Start {
+			w.fail("INV-11", n.id, "a deleted log comes back", "node %d recovers partition %s with records [%d, %d), but that log was deleted or never made", n.id, f.ID, f.Start, f.End)
+		}
+		return
+	}
+	switch {
+	case f.End < r.durable && f.Damage == "" && !hurt:
+		w.fail("INV-11", n.id, "recovery loses flushed records", "node %d recovers partition %s up to %d, but it was flushed up to %d", n.id, f.ID, f.End, r.durable)
+		return
+	case f.End < r.durable && f.Damage == "":
+		w.fail("INV-13", n.id, "damage is cut away silently", "node %d recovers partition %s up to %d without a word, but it was flushed up to %d before its disk was hit", n.id, f.ID, f.End, r.durable)
+		return
+	case f.End > l.end:
+		w.fail("INV-11", n.id, "recovery finds records that were never written", "node %d recovers partition %s up to %d, but only %d was written", n.id, f.ID, f.End, l.end)
+		return
+	case f.Start < l.start && f.End > f.Start && !hurt:
+		w.fail("INV-11", n.id, "retired records come back", "node %d recovers partition %s from %d on, but it was trimmed to %d", n.id, f.ID, f.Start, l.start)
+		return
+	}
+	if f.End < l.end {
+		w.mark(markTornTail)
+	}
+	o.content(w, n, r, f.Headers)
+}
+
+// content holds recovered headers against what was written.
+func (o *exactRecovery) content(w *World, n *Node, r *replicaBook, headers []record.Header) {
+	if len(headers) == 0 {
+		return
+	}
+	written := r.disk.from(headers[0].BaseOffset)
+	for i := 0; i < len(headers) && i < len(written); i++ {
+		if !sameBatch(&headers[i], &written[i]) {
+			w.fail("INV-11", n.id, "recovery finds other records than were written", "node %d recovers in partition %s a batch of epoch %d at %d, where one of epoch %d at %d was written", n.id, r.part.id, headers[i].LeaderEpoch, headers[i].BaseOffset, written[i].LeaderEpoch, written[i].BaseOffset)
+			return
+		}
+	}
+}
+
+// missing judges logs that existed and were not found.
+func (o *exactRecovery) missing(w *World, n *Node, found *effect.Recovered) {
+	have := make(map[record.PartitionID]bool, len(found.Logs))
+	for i := range found.Logs {
+		have[found.Logs[i].ID] = true
+	}
+	torn := w.book.node(n.id).torn
+	for _, p := range w.book.list {
+		if r := p.at(n.id); r != nil && r.exists && !have[p.id] && (torn == nil || logOf(torn) != p.id) {
+			w.fail("INV-11", n.id, "recovery loses a whole log", "node %d does not find the log of partition %s, which was there and flushed up to %d", n.id, p.id, r.durable)
+			return
+		}
+	}
+}
+
+// journal judges the quorum journal: every frame that was saved is there.
+func (o *exactRecovery) journal(w *World, n *Node, found *effect.Recovered) {
+	nb := w.book.node(n.id)
+	if found.JournalDamaged != "" {
+		w.fail("INV-13", n.id, "a torn tail is taken for damage", "node %d recovers the quorum journal as damaged (%s), but its disk was never hit", n.id, found.JournalDamaged)
+		return
+	}
+	if _, ok := nb.torn.(effect.ReplaceQuorum); ok {
+		o.take(nb, found)
+		return
+	}
+	if len(found.Journal) < len(nb.journal) {
+		w.fail("INV-11", n.id, "recovery loses the quorum journal", "node %d recovers %d frames of the quorum journal, but %d were saved", n.id, len(found.Journal), len(nb.journal))
+		return
+	}
+	if _, ok := nb.torn.(effect.SaveQuorum); !ok && len(found.Journal) > len(nb.journal) {
+		w.fail("INV-11", n.id, "recovery finds journal frames that were never written", "node %d recovers %d frames of the quorum journal, but only %d were saved", n.id, len(found.Journal), len(nb.journal))
+		return
+	}
+	for i, d := range nb.journal {
+		if digestFrame(found.Journal[i]) != d {
+			w.fail("INV-11", n.id, "recovery changes the quorum journal", "frame %d of node %d's quorum journal is not what was saved", i, n.id)
+			return
+		}
+	}
+	o.take(nb, found)
+}
+
+func (o *exactRecovery) take(nb *nodeBook, found *effect.Recovered) {
+	nb.journal = nb.journal[:0]
+	for _, f := range found.Journal {
+		nb.journal = append(nb.journal, digestFrame(f))
+	}
+}

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/log"
+)
+
+// derivedState is INV-12: epoch table, producer table and bounds equal what a
+// fold over the log gives. It is checked after each load and each truncation,
+// and after every so many appends.
+type derivedState struct{ blind }
+
+func (*derivedState) Invariant() string { return "INV-12" }
+
+// rebuildEvery is the number of appends to one replica between two rebuilds.
+const rebuildEvery = 200
+
+func (o *derivedState) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+	for _, e := range out {
+		if t, ok := e.(effect.Truncate); ok {
+			w.book.replica(n.id, t.Log).appends = rebuildEvery
+		}
+	}
+	for _, r := range w.book.touched {
+		if r.appends >= rebuildEvery {
+			r.appends = 0
+			o.compare(w, n, r)
+		}
+	}
+}
+
+func (o *derivedState) Rested(w *World) {
+	for _, p := range w.book.list {
+		for _, r := range p.replicas {
+			if r != nil && w.nodes[r.node].up {
+				o.compare(w, w.nodes[r.node], r)
+			}
+		}
+	}
+}
+
+// compare rebuilds one log from its batches.
+func (o *derivedState) compare(w *World, n *Node, r *replicaBook) {
+	c := n.Core()
+	if c == nil || w.failure != nil {
+		return
+	}
+	kept := c.Replicas().Log(r.part.id)
+	batches := r.memory.batches
+	if kept == nil || len(batches) == 0 || kept.End() != r.memory.end {
+		return
+	}
+	rebuilt, err := log.Rebuild(batches, kept.Start())
+	if err != nil {
+		w.fail("INV-12", n.id, "a log cannot be rebuilt from its batches", "the log of partition %s on node %d cannot be rebuilt: %v", r.part.id, n.id, err)
+		return
+	}
+	if diff := kept.Differs(rebuilt, batches[0].BaseOffset); diff != "" {
+		w.fail("INV-12", n.id, "derived state differs from a rebuild", "what node %d has derived from the log of partition %s is not what a rebuild gives: %s", n.id, r.part.id, diff)
+	}
+}

@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// damageSeen is INV-13 for what a node does: one that knows its copy to be
+// damaged never leads with it and is not counted.
+type damageSeen struct{ blind }
+
+func (*damageSeen) Invariant() string { return "INV-13" }
+
+func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, _ []effect.Effect) {
+	for _, r := range w.book.touched {
+		if v := &r.view; v.Damage != "" && v.Role == replica.Leading && v.Shown && r.was.role != replica.Leading {
+			w.fail("INV-13", n.id, "a replica leads with a damaged log", "node %d begins to lead partition %s although its copy is damaged: %s", n.id, v.ID, v.Damage)
+			return
+		}
+	}
+	if done, ok := in.(effect.ReadDone); ok && w.atlas.hurt(n.id) {
+		for i := range done.Results {
+			it := record.Batches(done.Results[i].Batches)
+			for it.Next() {
+				if record.Checksum(it.Bytes) != it.Header.CRC {
+					w.fail("INV-13", n.id, "storage returns a damaged batch", "storage of node %d, whose disk was hit, returns a batch at offset %d with a wrong checksum as if it were well", n.id, it.Header.BaseOffset)
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package sim
+
+import "github.com/tamarack-mq/tamarack/core/effect"
+
+// commitRule is INV-17 as far as it shows outside: the commit index that a
+// quorum leader tells never falls within its term, and every voter applies the
+// same entries (every image at one version is the same, with INV-20).
+type commitRule struct {
+	blind
+	told map[ballot]uint64
+}
+
+func (*commitRule) Invariant() string { return "INV-17" }
+
+func (o *commitRule) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
+	c := n.Core()
+	if c == nil || c.Controller() == nil {
+		return
+	}
+	controller := c.Controller()
+	if o.told == nil {
+		o.told = map[ballot]uint64{}
+	}
+	at := ballot{n.id, uint64(n.run)}
+	v := uint64(controller.Image().Version())
+	before := o.told[at]
+	if v == before {
+		return
+	}
+	if v < before {
+		w.fail("INV-17", n.id, "a commit index falls", "the controller on node %d goes back from version %d to %d", n.id, before, v)
+		return
+	}
+	o.told[at] = v
+}

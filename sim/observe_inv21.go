@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// oneOwner is INV-21: at no moment would a coordinator accept commits for one
+// partition from two members of a group.
+type oneOwner struct {
+	blind
+	owners map[claim]string
+}
+
+// claim is a partition in a group.
+type claim struct {
+	group string
+	id    record.PartitionID
+}
+
+func (*oneOwner) Invariant() string { return "INV-21" }
+
+func (o *oneOwner) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if !aboutGroups(in, out) {
+		return
+	}
+	c := n.Core()
+	if c == nil {
+		return
+	}
+	if o.owners == nil {
+		o.owners = map[claim]string{}
+	}
+	clear(o.owners)
+	c.Groups().EachOwner(func(_ int32, owner group.Owner) bool {
+		at := claim{owner.Group, owner.Partition}
+		if other, ok := o.owners[at]; ok && other != owner.Member {
+			w.fail("INV-21", n.id, "two members may commit one partition", "the coordinator on node %d would accept commits for partition %s in group %q from member %q and from member %q", n.id, owner.Partition, owner.Group, other, owner.Member)
+			return false
+		}
+		o.owners[at] = owner.Member
+		return true
+	})
+}
+
+// aboutGroups says whether a step may have changed who owns what: a heartbeat
+// came in, or was answered.
+func aboutGroups(in effect.Input, out []effect.Effect) bool {
+	if r, ok := in.(effect.Requested); ok {
+		if _, ok := r.Msg.(*message.GroupHeartbeat); ok {
+			return true
+		}
+	}
+	for _, e := range out {
+		if r, ok := e.(effect.Reply); ok {
+			if _, ok := r.Msg.(*message.GroupHeartbeatReply); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

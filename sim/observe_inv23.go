@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// offsetsTopic is the internal topic of the groups.
+const offsetsTopic = group.TopicName
+
+// coordinatorReplay is INV-23: a coordinator's memory equals a fresh replay of
+// the committed records of its partition. It is checked now and then while
+// nothing of the shard is pending, and for all shards at rest.
+type coordinatorReplay struct {
+	blind
+	steps int
+}
+
+// replayEvery is the number of answers to group members between two replays.
+const replayEvery = 150
+
+func (*coordinatorReplay) Invariant() string { return "INV-23" }
+
+func (o *coordinatorReplay) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+	for _, e := range out {
+		r, ok := e.(effect.Reply)
+		if !ok {
+			continue
+		}
+		switch r.Msg.(type) {
+		case *message.GroupHeartbeatReply, *message.CommitOffsetsReply:
+			if o.steps++; o.steps%replayEvery == 0 {
+				o.compare(w, n)
+			}
+			return
+		}
+	}
+}
+
+func (o *coordinatorReplay) Rested(w *World) {
+	for _, n := range w.nodes[1:] {
+		o.compare(w, n)
+	}
+}
+
+// compare replays every shard of a node in which nothing is pending.
+func (o *coordinatorReplay) compare(w *World, n *Node) {
+	c := n.Core()
+	if c == nil || n.drive.armed || w.atlas.hurt(n.id) || w.newest() == nil || w.failure != nil {
+		return
+	}
+	topic := w.newest().TopicNamed(offsetsTopic)
+	if topic == nil {
+		return
+	}
+	for _, shard := range c.Groups().Views() {
+		if !shard.Serving || shard.Pending > 0 {
+			continue
+		}
+		id := record.PartitionID{Topic: topic.ID, Index: shard.Shard}
+		view, ok := c.Replicas().View(id)
+		if !ok || view.LeaderEpoch != shard.Epoch || view.HighWatermark != view.End || view.Flushed != view.End {
+			continue
+		}
+		batches := n.drive.all(id, view.Start, view.HighWatermark)
+		want, err := group.Fold(batches)
+		if err != nil {
+			w.fail("INV-23", n.id, "a coordinator's log cannot be replayed", "shard %d on node %d cannot be replayed from its log: %v", shard.Shard, n.id, err)
+			return
+		}
+		if got, ok := c.Groups().Digest(shard.Shard); ok && got != want {
+			w.fail("INV-23", n.id, "a coordinator's memory differs from a replay", "what the coordinator on node %d remembers of shard %d is not what a replay of its log up to %d gives", n.id, shard.Shard, view.HighWatermark)
+			return
+		}
+	}
+}
+
+// all reads a range of a log, as it stands in the disk's cache.
+func (d *drive) all(id record.PartitionID, from, to record.Offset) []byte {
+	var out []byte
+	for from < to {
+		b, err := d.store.Read(effect.Slice{Log: id, From: from, To: to, MaxBytes: 1 << 30})
+		if err != nil || len(b) == 0 {
+			return out
+		}
+		out = append(out, b...)
+		it := record.Batches(b)
+		for it.Next() {
+			from = it.Header.End()
+		}
+	}
+	return out
+}
+
+// shardOf is the shard that holds a group.
+func (w *World) shardOf(g string) int32 {
+	shards := int32(16)
+	if w.plan.Cluster.Shards > 0 {
+		shards = int32(w.plan.Cluster.Shards)
+	}
+	return group.Shard(g, shards)
+}

@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+)
+
+// NewPlan expands a seed to a plan. Each seed draws which kinds of trouble are
+// on and how hard they strike (swarm testing: Groce et al., ISSTA 2012): a run
+// with few kinds of faults goes deeper than one with all.
+func NewPlan(seed uint64) *Plan {
+	r := chance.New(seed).Split("plan")
+	p := &Plan{Seed: seed}
+	p.Cluster = drawCluster(r.Split("cluster"))
+	p.Timing = drawTiming(r.Split("timing"))
+	p.Phases = drawPhases(r.Split("phases"))
+	p.Network = drawNetwork(r.Split("network"))
+	p.Disk = drawDisk(r.Split("disk"))
+	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
+	p.Clients = drawClients(r.Split("clients"), p)
+	p.Faults = drawFaults(r.Split("faults"), p)
+	return p
+}
+
+func drawCluster(r *chance.Stream) ClusterPlan {
+	c := ClusterPlan{Nodes: 3, Voters: 3}
+	switch r.Below(10) {
+	case 0:
+		c = ClusterPlan{Nodes: 1, Voters: 1}
+	case 1, 2, 3:
+		c.Nodes = 5
+	case 4:
+		c.Nodes = 4
+	case 5:
+		c = ClusterPlan{Nodes: 5, Voters: 5}
+	}
+	if r.OneIn(4) {
+		c.Racks = int(r.Between(2, 3))
+	}
+	c.Shards = int(r.Between(1, 4))
+	c.Codec = r.OneIn(10)
+	return c
+}
+
+func drawTiming(r *chance.Stream) TimingPlan {
+	ms := func(low, high int64) Span { return Span(r.Between(low, high)) * Millisecond }
+	t := TimingPlan{
+		Election: ms(500, 1500), BrokerSession: ms(1500, 4000), ReplicaLag: ms(800, 3000),
+		FetchWait: ms(100, 600), Request: ms(3000, 8000),
+		GroupSession: ms(2000, 6000), ClientRequest: ms(1000, 5000), ClientDelivery: ms(8000, 40_000),
+	}
+	t.QuorumHeartbeat = t.Election / Span(r.Between(4, 8))
+	t.BrokerHeartbeat = t.BrokerSession / Span(r.Between(4, 8))
+	t.GroupHeartbeat = t.GroupSession / Span(r.Between(4, 8))
+	return t
+}
+
+func drawPhases(r *chance.Stream) PhasePlan {
+	return PhasePlan{
+		Warm:   Span(r.Between(3000, 6000)) * Millisecond,
+		Faults: Span(r.Between(10, 40)) * Second,
+		Drain:  Span(r.Between(2000, 6000)) * Millisecond,
+		Rest:   120 * Second,
+	}
+}
+
+func drawNetwork(r *chance.Stream) NetworkPlan {
+	n := NetworkPlan{
+		Latency: Span(r.Between(100, 2000)) * Microsecond,
+		Spread:  Span(r.Between(50, 2000)) * Microsecond,
+		Stale:   int(r.Between(0, 60)),
+	}
+	if r.OneIn(2) {
+		n.Tail, n.TailScale = int(r.Between(1, 20)), Span(r.Between(5, 80))*Millisecond
+	}
+	if r.OneIn(3) {
+		n.Reset = int(r.Between(100, 5000))
+	}
+	if r.OneIn(4) {
+		n.Lose = int(r.Between(100, 5000))
+	}
+	if r.OneIn(4) {
+		n.Duplicate = int(r.Between(100, 5000))
+	}
+	if r.OneIn(4) {
+		n.Reorder = int(r.Between(100, 5000))
+	}
+	if r.OneIn(10) {
+		n.Queue = int(r.Between(20, 200))
+	}
+	return n
+}
+
+func drawDisk(r *chance.Stream) DiskPlan {
+	d := DiskPlan{
+		Append: Span(r.Between(10, 100)) * Microsecond,
+		Flush:  Span(r.Between(200, 5000)) * Microsecond,
+		Read:   Span(r.Between(20, 500)) * Microsecond,
+	}
+	if r.OneIn(3) {
+		d.FlushTail, d.TailScale = int(r.Between(1, 30)), Span(r.Between(20, 300))*Millisecond
+	}
+	d.TornShare = int(r.Between(0, 70))
+	d.LossyShare = int(r.Between(0, 80))
+	return d
+}
+
+func drawTopics(r *chance.Stream, c *ClusterPlan) []TopicPlan {
+	var topics []TopicPlan
+	for i := range r.Between(1, 3) {
+		t := TopicPlan{
+			Name: "t" + strconv.Itoa(int(i)), Partitions: int(r.Between(1, 4)),
+			Replication: min(3, c.Nodes), SegmentBytes: int(r.Between(2, 32)) << 10,
+		}
+		if r.OneIn(5) {
+			t.Replication = min(int(r.Between(1, 5)), c.Nodes)
+		}
+		t.MinInsync = min(2, t.Replication)
+		if r.OneIn(6) {
+			t.MinInsync = int(r.Between(1, int64(t.Replication)))
+		}
+		topics = append(topics, t)
+	}
+	// One topic from which retention takes; nobody counts its records.
+	if r.OneIn(3) {
+		t := TopicPlan{Name: "short", Partitions: int(r.Between(1, 2)), Replication: min(3, c.Nodes), MinInsync: min(2, c.Nodes), SegmentBytes: 2 << 10}
+		if r.OneIn(2) {
+			t.RetentionBytes = r.Between(4, 20) << 10
+		} else {
+			t.RetentionTime = Span(r.Between(2000, 8000)) * Millisecond
+		}
+		topics = append(topics, t)
+	}
+	return topics
+}

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+)
+
+// drawClients draws the workload: producers of every kind, groups with members
+// that come and go, readers, and clients that do not behave.
+func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
+	d := &clientDraw{r: r, plan: p}
+	d.producers()
+	d.groups()
+	d.others()
+	return d.clients
+}
+
+type clientDraw struct {
+	r       *chance.Stream
+	plan    *Plan
+	clients []ClientPlan
+}
+
+func (d *clientDraw) add(c ClientPlan) {
+	c.ID = len(d.clients) + 1
+	d.clients = append(d.clients, c)
+}
+
+// topics draws some of the topics, at least one.
+func (d *clientDraw) topics() []string {
+	var names []string
+	for i := range d.plan.Topics {
+		if d.r.OneIn(2) {
+			names = append(names, d.plan.Topics[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		names = append(names, d.plan.Topics[d.r.Below(int64(len(d.plan.Topics)))].Name)
+	}
+	return names
+}
+
+func (d *clientDraw) ms(low, high int64) Span { return Span(d.r.Between(low, high)) * Millisecond }
+
+func (d *clientDraw) producers() {
+	for i := range d.r.Between(1, 4) {
+		c := ClientPlan{
+			Role: Producer, Topics: d.topics(), Every: d.ms(10, 250), Acks: -1, Idempotent: true,
+			Size: int(d.r.Between(0, 600)), Burst: int(d.r.Between(1, 12)), Headers: d.r.OneIn(4),
+			Linger: d.ms(0, 20),
+		}
+		if i > 0 { // the first one always asks for everything
+			switch d.r.Below(6) {
+			case 0:
+				c.Acks, c.Idempotent = 0, false
+			case 1:
+				c.Acks, c.Idempotent = 1, false
+			case 2:
+				c.Idempotent = false
+			}
+		}
+		if d.r.OneIn(2) {
+			c.Keys = int(d.r.Between(1, 20))
+		}
+		if d.r.OneIn(3) {
+			c.Batch = int(d.r.Between(200, 4000))
+		}
+		d.add(c)
+	}
+}
+
+func (d *clientDraw) groups() {
+	for g := range d.r.Between(0, 2) {
+		topics := d.topics()
+		style := []string{"at-least-once", "at-least-once", "at-most-once", "manual", "auto"}[d.r.Below(5)]
+		members := d.r.Between(1, 4)
+		static := d.r.OneIn(4)
+		for m := range members {
+			c := ClientPlan{
+				Role: MemberOf, Group: "g" + strconv.Itoa(int(g)), Topics: topics, Style: style,
+				Reset: "earliest", Every: d.ms(5, 100), Slow: d.ms(0, 200),
+			}
+			if static {
+				c.Instance = "i" + strconv.Itoa(int(m))
+			}
+			if m > 0 && d.r.OneIn(3) {
+				c.Start = d.plan.Phases.Warm + Span(d.r.Below(int64(d.plan.Phases.Faults)))
+			}
+			if m > 0 && d.r.OneIn(4) {
+				c.Stop = d.plan.Phases.Warm + Span(d.r.Below(int64(d.plan.Phases.Faults)))
+			}
+			d.add(c)
+		}
+	}
+}
+
+func (d *clientDraw) others() {
+	if d.r.OneIn(2) {
+		d.add(ClientPlan{Role: Reader, Topics: d.topics(), Every: d.ms(20, 300)})
+	}
+	if d.r.OneIn(4) {
+		d.add(ClientPlan{Role: Admin, Every: d.ms(500, 4000)})
+	}
+	if d.r.OneIn(4) {
+		d.chaosTopic()
+		d.add(ClientPlan{Role: Chaos, Every: d.ms(20, 200)})
+	}
+	if d.r.OneIn(6) {
+		d.chaosTopic()
+		d.add(ClientPlan{Role: Malformed, Every: d.ms(50, 300)})
+	}
+}
+
+// chaosTopic makes the topic in which clients may do what they like.
+func (d *clientDraw) chaosTopic() {
+	for i := range d.plan.Topics {
+		if d.plan.Topics[i].Name == chaosTopic {
+			return
+		}
+	}
+	d.plan.Topics = append(d.plan.Topics, TopicPlan{
+		Name: chaosTopic, Partitions: 2, Replication: min(3, d.plan.Cluster.Nodes),
+		MinInsync: min(2, d.plan.Cluster.Nodes), SegmentBytes: 4 << 10,
+	})
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// unrest is INV-34: it says what keeps the cluster from being at rest, most
+// telling first. Each entry is "what: who waits for whom".
+func (w *World) unrest() []string {
+	var out []string
+	add := func(what, format string, args ...any) {
+		if len(out) < 8 {
+			out = append(out, what+": "+fmt.Sprintf(format, args...))
+		}
+	}
+	for _, n := range w.nodes[1:] {
+		if !n.up && !n.forGood {
+			add("a node is down", "node %d has not come back", n.id)
+		}
+	}
+	w.controllerUnrest(add)
+	if w.newest() != nil {
+		w.partitionUnrest(add)
+		w.groupUnrest(add)
+	}
+	for _, u := range w.clients {
+		if u.up && u.plan.Role != auditorRole {
+			if waits, ok := u.script.idle(u); !ok {
+				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
+			}
+		}
+	}
+	return out
+}
+
+type complain func(what, format string, args ...any)
+
+func (w *World) controllerUnrest(add complain) {
+	active := 0
+	for _, n := range w.nodes[1:] {
+		c := n.Core()
+		if c == nil {
+			continue
+		}
+		if c.Controller() != nil && c.Controller().Active() {
+			active++
+		}
+		if w.newest() != nil && c.Image().Version() < w.newest().Version() {
+			add("a broker lags behind the metadata", "node %d is at version %d of %d", n.id, c.Image().Version(), w.newest().Version())
+		}
+	}
+	if active != 1 {
+		add("no single active controller", "%d nodes say that they are it", active)
+		return
+	}
+	if image := w.newest(); image != nil {
+		for _, n := range w.nodes[1:] {
+			if n.up && !image.Live(n.node()) {
+				add("a running broker is fenced", "node %d is up, but the controller holds it fenced", n.id)
+			}
+		}
+	}
+}
+
+func (w *World) partitionUnrest(add complain) {
+	for state := range w.newest().Partitions() {
+		part := w.book.part(state.ID)
+		leader := w.replicaAt(part, state.Leader)
+		if leader == nil || leader.Role != replica.Leading {
+			add("a partition has no leader", "%s", w.tellPartition(state))
+			continue
+		}
+		if !leader.Shown {
+			add("a leader shows nothing to clients", "%s", w.tellPartition(state))
+		}
+		for _, m := range state.Replicas {
+			n := w.nodes[m]
+			if n.forGood {
+				continue
+			}
+			v := w.replicaAt(part, m)
+			switch {
+			case v == nil:
+				add("a replica is missing", "node %d holds none of %s", m, w.tellPartition(state))
+			case !contains(state.ISR, m):
+				add("a replica is not in sync", "node %d (%s, end %d, damage %q) of %s", m, v.Role, v.End, v.Damage, w.tellPartition(state))
+			case v.End != leader.End || v.HighWatermark != leader.HighWatermark:
+				add("replicas differ at rest", "node %d has end %d and high watermark %d, its leader %d and %d, in %s", m, v.End, v.HighWatermark, leader.End, leader.HighWatermark, w.tellPartition(state))
+			}
+		}
+		if leader.HighWatermark != leader.End {
+			add("a high watermark is behind the end", "%d of %d in %s", leader.HighWatermark, leader.End, w.tellPartition(state))
+		}
+	}
+}
+
+// replicaAt looks at a running replica; nil: there is none.
+func (w *World) replicaAt(p *partBook, m message.NodeID) *replica.View {
+	if m == message.NoNode || int(m) >= len(w.nodes) {
+		return nil
+	}
+	c := w.nodes[m].Core()
+	if c == nil {
+		return nil
+	}
+	v, ok := c.Replicas().View(p.id)
+	if !ok {
+		return nil
+	}
+	return &v
+}
+
+// tellPartition describes a partition and what each of its replicas does.
+func (w *World) tellPartition(s *message.PartitionChange) string {
+	name := s.ID.String()
+	if t := w.newest().Topic(s.ID.Topic); t != nil {
+		name = t.Name + "/" + itoa(int(s.ID.Index))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (leader %d in epoch %d, in sync %v, eligible %v", name, s.Leader, s.LeaderEpoch, s.ISR, s.ELR)
+	for _, m := range s.Replicas {
+		v := w.replicaAt(w.book.part(s.ID), m)
+		if v == nil {
+			fmt.Fprintf(&b, "; node %d: nothing", m)
+			continue
+		}
+		fmt.Fprintf(&b, "; node %d: %s epoch %d end %d flushed %d hw %d", m, v.Role, v.LeaderEpoch, v.End, v.Flushed, v.HighWatermark)
+	}
+	return b.String() + ")"
+}
+
+// groupUnrest judges that each group with running members is stable: every
+// partition of its topics is owned, by a member that is alive.
+func (w *World) groupUnrest(add complain) {
+	members := map[string][]*user{}
+	var names []string
+	for _, u := range w.clients {
+		if u.up && !u.closing && u.plan.Role == MemberOf {
+			if members[u.plan.Group] == nil {
+				names = append(names, u.plan.Group)
+			}
+			members[u.plan.Group] = append(members[u.plan.Group], u)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	owned := w.owners()
+	for _, name := range names {
+		held := map[record.PartitionID]*user{}
+		for _, u := range members[name] {
+			for id, next := range u.script.(*member).owned {
+				if other := held[id]; other != nil {
+					add("two members hold one partition at rest", "clients %d and %d of group %q hold %s", other.plan.ID, u.plan.ID, name, id)
+				}
+				held[id] = u
+				part := w.book.parts[id]
+				if part != nil && !part.deleted && next >= 0 && next < part.high && next >= part.shownStart {
+					add("a member does not read on", "client %d of group %q is at %d of %d in partition %s", u.plan.ID, name, next, part.high, id)
+				}
+			}
+		}
+		w.ownedUnrest(add, name, members[name], held, owned)
+	}
+}
+
+// ownedUnrest compares what a group's members hold with its topics and with
+// what the coordinator says.
+func (w *World) ownedUnrest(add complain, name string, users []*user, held map[record.PartitionID]*user, owned map[claim]string) {
+	for _, topic := range users[0].plan.Topics {
+		t := w.newest().TopicNamed(topic)
+		if t == nil {
+			continue
+		}
+		for i := range t.Partitions {
+			id := record.PartitionID{Topic: t.ID, Index: int32(i)}
+			if held[id] == nil {
+				add("a partition of a group has no owner", "%s/%d of group %q; the coordinator says %q", topic, i, name, owned[claim{name, id}])
+			} else if owned[claim{name, id}] == "" {
+				add("a member holds what the coordinator did not give it", "client %d holds %s/%d of group %q", held[id].plan.ID, topic, i, name)
+			}
+		}
+	}
+}
+
+// owners is what all coordinators that serve say of who owns what.
+func (w *World) owners() map[claim]string {
+	out := map[claim]string{}
+	for _, n := range w.nodes[1:] {
+		if c := n.Core(); c != nil {
+			c.Groups().EachOwner(func(_ int32, o group.Owner) bool {
+				out[claim{o.Group, o.Partition}] = o.Member
+				return true
+			})
+		}
+	}
+	return out
+}
