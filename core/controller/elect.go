@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// electLeaders moves leaderships by hand (KIP-460).
+func (c *Controller) electLeaders(m *message.ElectLeaders) *decision {
+	reply := &message.ElectLeadersReply{}
+	d := &decision{reply: reply}
+	try := func(id record.PartitionID, all bool) {
+		outcome, next := c.electOne(id, m.Unclean)
+		if all && outcome.Code == message.ElectionNotNeeded {
+			return
+		}
+		if next != nil {
+			d.changes = append(d.changes, message.Change{Partition: next})
+		}
+		reply.Partitions = append(reply.Partitions, outcome)
+	}
+	if len(m.Partitions) == 0 {
+		for p := range c.image.Partitions() {
+			try(p.ID, true)
+		}
+		return d
+	}
+	seen := make(map[record.PartitionID]bool, len(m.Partitions))
+	for _, id := range m.Partitions {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		try(id, false)
+	}
+	return d
+}
+
+func (c *Controller) electOne(id record.PartitionID, unclean bool) (message.ElectedLeader, *message.PartitionChange) {
+	outcome := message.ElectedLeader{ID: id}
+	p := c.image.Partition(id)
+	if p == nil {
+		outcome.Code = message.UnknownTopicOrPartition
+		return outcome, nil
+	}
+	outcome.Leader, outcome.LeaderEpoch = p.Leader, p.LeaderEpoch
+	var next *message.PartitionChange
+	switch {
+	case unclean && p.Leader != message.NoNode, !unclean && p.Leader == p.Replicas[0]:
+		outcome.Code = message.ElectionNotNeeded
+		outcome.Detail = fmt.Sprintf("broker %d leads", p.Leader)
+		return outcome, nil
+	case unclean:
+		next, outcome.Detail = c.uncleanly(p)
+	default:
+		next = c.preferred(p)
+	}
+	if next == nil {
+		outcome.Code = message.EligibleLeadersNotAvailable
+		if outcome.Detail == "" {
+			outcome.Detail = fmt.Sprintf("preferred broker %d is not running or not in sync", p.Replicas[0])
+		}
+		return outcome, nil
+	}
+	outcome.Leader, outcome.LeaderEpoch = next.Leader, next.LeaderEpoch
+	return outcome, next
+}
+
+// preferred moves leadership to the first of the assignment, or, with no
+// leader at all, to whoever may have it; nil when neither can be.
+func (c *Controller) preferred(p *message.PartitionChange) *message.PartitionChange {
+	if p.Leader == message.NoNode {
+		r := &rules{image: c.image, able: c.able}
+		return r.next(p, p.ISR)
+	}
+	if first := p.Replicas[0]; first != p.Leader && c.able(first) && slices.Contains(p.ISR, first) {
+		return successor(p, first, p.ISR, p.ELR)
+	}
+	return nil
+}
+
+// uncleanly makes any live replica the leader of a partition that no eligible
+// one can lead. Records are given up by it, and the reply says whose.
+func (c *Controller) uncleanly(p *message.PartitionChange) (*message.PartitionChange, string) {
+	r := &rules{image: c.image, able: c.able}
+	if next := r.next(p, p.ISR); next != nil && next.Leader != message.NoNode {
+		return next, "an eligible replica was available: nothing is given up"
+	}
+	for _, n := range p.Replicas {
+		if !c.able(n) {
+			continue
+		}
+		next := successor(p, n, []message.NodeID{n}, nil)
+		next.Unclean = true
+		return next, fmt.Sprintf("unclean: broker %d leads although it was not in sync; every record that it lacks is "+
+			"given up, also acknowledged ones held by the in-sync %v or the eligible %v", n, p.ISR, p.ELR)
+	}
+	return nil, fmt.Sprintf("none of the replicas %v is running", p.Replicas)
+}
+
+// balanceLater plans to give leaderships back to preferred replicas.
+func (c *Controller) balanceLater(now message.Time) {
+	if c.cfg.BalanceAfter >= 0 && c.active.balanceAt == message.Never {
+		c.active.balanceAt = now.Add(c.cfg.BalanceAfter)
+	}
+}
+
+// balance moves leaderships to their preferred replicas, many at a time.
+func (c *Controller) balance(now message.Time) *decision {
+	const atOnce = 1000
+	d := &decision{}
+	for p := range c.image.Partitions() {
+		if p.Leader == message.NoNode {
+			continue
+		}
+		if next := c.preferred(p); next != nil {
+			d.changes = append(d.changes, message.Change{Partition: next})
+			if len(d.changes) == atOnce {
+				return d // and look again after it
+			}
+		}
+	}
+	c.active.balanceAt = message.Never
+	return d
+}
