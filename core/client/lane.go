@@ -127,7 +127,6 @@ func (l *lane) add(one *pending) {
 			l.joined(b, one)
 			return
 		}
-		l.seal()
 	}
 	b := &batch{era: one.era, filled: l.p.c.now.Mono, deadline: one.born.Add(l.p.c.cfg.DeliveryTimeout)}
 	if b.builder.Append(in.Timestamp, in.Key, in.Value, in.Headers) != nil || b.builder.Size() > l.limit() {
@@ -135,6 +134,7 @@ func (l *lane) add(one *pending) {
 			Detail: "publish: the record does not fit into a batch that topic " + l.topic.name + " takes: raise its max.message.bytes, or send less at once"})
 		return
 	}
+	l.seal()
 	l.batches = append(l.batches, b)
 	if len(l.batches) == 1 {
 		l.p.c.alarms.set(&l.expiry, b.deadline)
