@@ -170,25 +170,35 @@ func TestANewLeaderIsFollowedAtOnce(t *testing.T) {
 // fall into: they go on under the next producer epoch, which also shuts out
 // copies of the lost one.
 func TestAfterAnUnknownOutcomeTheEpochChanges(t *testing.T) {
-	s := warm(t, func(c *Config) { c.DeliveryTimeout = 20 * message.Second })
+	s := warm(t, func(c *Config) { c.DeliveryTimeout = 15 * message.Second })
 	lost := s.publish(0, "a")
 	c, _ := next[*message.Produce](s)
 	s.break_(c)
-	s.pass(10 * message.Second) // node 1 is asked again and does not answer
-	after := s.publish(0, "b")
-	s.pass(9 * message.Second)
-	require.NotContains(t, s.done, lost)
-	s.pass(2 * message.Second)
-	require.Equal(t, Unknown, s.done[lost].Outcome)
-	require.Equal(t, TimedOut, s.done[lost].Err.Problem)
-	require.NotContains(t, s.done, after)
-	for has[*message.Produce](s) > 1 {
-		next[*message.Produce](s) // attempts that were given up
+	s.metadata()
+	s.pass(message.Second)
+	behind := s.publish(0, "b") // on its way behind a's second attempt
+	ca, ra := next[*message.Produce](s)
+	cb, rb := next[*message.Produce](s)
+	require.Equal(t, []string{"7/0 40.0:1 a"}, sent(ra))
+	require.Equal(t, []string{"7/0 40.0:2 b"}, sent(rb))
+	s.answer(ca, refusal(ra, message.NotEnoughReplicas))
+	s.answer(cb, refusal(rb, message.OutOfOrderSequence))
+	for range 14 {
+		s.pass(message.Second)
+		for has[*message.Produce](s) > 0 {
+			c, r := next[*message.Produce](s)
+			s.answer(c, refusal(r, message.NotEnoughReplicas))
+		}
 	}
+	require.Equal(t, Unknown, s.done[lost].Outcome, "the first attempt may have been appended")
+	require.Equal(t, TimedOut, s.done[lost].Err.Problem)
+	require.ErrorIs(t, s.done[lost].Err, message.NotEnoughReplicas)
+	require.NotContains(t, s.done, behind)
+	s.pass(message.Second)
 	c, r := next[*message.Produce](s)
 	require.Equal(t, []string{"7/0 40.1:0 b"}, sent(r))
 	s.answer(c, produced(r, 2))
-	require.Equal(t, OK, s.done[after].Outcome)
+	require.Equal(t, OK, s.done[behind].Outcome)
 }
 
 func TestWhatWasNeverSentHasFailed(t *testing.T) {
