@@ -175,7 +175,7 @@ func TestAfterAnUnknownOutcomeTheEpochChanges(t *testing.T) {
 	c, _ := next[*message.Produce](s)
 	s.break_(c)
 	s.metadata()
-	s.pass(message.Second)
+	s.pass(5 * message.Second)
 	behind := s.publish(0, "b") // on its way behind a's second attempt
 	ca, ra := next[*message.Produce](s)
 	cb, rb := next[*message.Produce](s)
@@ -183,7 +183,7 @@ func TestAfterAnUnknownOutcomeTheEpochChanges(t *testing.T) {
 	require.Equal(t, []string{"7/0 40.0:2 b"}, sent(rb))
 	s.answer(ca, refusal(ra, message.NotEnoughReplicas))
 	s.answer(cb, refusal(rb, message.OutOfOrderSequence))
-	for range 14 {
+	for range 10 {
 		s.pass(message.Second)
 		for has[*message.Produce](s) > 0 {
 			c, r := next[*message.Produce](s)
