@@ -65,3 +65,21 @@ func (n *Network) breakOff(now message.Time, c *conn, told bool) {
 	}
 	n.renew(c)
 }
+
+// Refuse answers a request that found no process at its port: the connection
+// could not be made. It takes the packet.
+func (n *Network) Refuse(now message.Time, p *Packet) {
+	c := p.conn
+	no := n.packet()
+	*no = Packet{Kind: Refused, From: c.acceptor, To: c.dialler, Generation: p.Generation, conn: c, back: true}
+	l := n.link(c.acceptor, c.dialler)
+	l.underway++
+	n.heap.Schedule(now.Add(n.delay(c, l)), no)
+	if p.Generation == c.generation {
+		n.renew(c)
+	}
+	n.Done(p)
+}
+
+// Hangup ends a client's connection from the client's side.
+func (n *Network) Hangup(client, node Endpoint) { n.renew(n.conn(client, node)) }

@@ -26,7 +26,7 @@ func (n *Network) Release(now message.Time, from, to Endpoint) {
 			way = 1
 		}
 		at := now
-		if !p.copy && !p.Late && p.Kind != Broken && p.Generation == p.conn.generation {
+		if !p.copy && !p.Late && p.Kind < Broken && p.Generation == p.conn.generation {
 			// What is sent from now on comes behind it.
 			at = max(at, now)
 			p.conn.last[way] = max(p.conn.last[way], at)

@@ -184,7 +184,7 @@ func (n *Network) Arrive(now message.Time, p *Packet) bool {
 		l.underway++
 		l.held = append(l.held, p)
 		return false
-	case p.Kind == Broken || p.copy || p.Late || p.Generation == p.conn.generation && !p.conn.doomed:
+	case p.Kind >= Broken || p.copy || p.Late || p.Generation == p.conn.generation && !p.conn.doomed:
 		n.Counts.Arrived++
 		return true
 	}

@@ -15,6 +15,7 @@ const (
 	Request                   // from a client to a node
 	Reply                     // from a node to a client
 	Broken                    // tells a client that its connection to From ended
+	Refused                   // and that nothing sent over it was ever taken
 )
 
 // Packet is something under way. Packets are pooled: nobody may keep one after

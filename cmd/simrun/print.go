@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/tamarack-mq/tamarack/sim"
+)
+
+// codeVersion is the commit that this binary was built from.
+func codeVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version, dirty := "unknown", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			version = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				dirty = " with changes"
+			}
+		}
+	}
+	return version + dirty
+}
+
+// printReport prints what came of a campaign.
+func printReport(r *sim.Report) {
+	for i := range r.Failures {
+		f := &r.Failures[i]
+		fmt.Printf("FAILED %d times, class %s\n", f.Count, f.Class)
+		printFailure(f.First, fmt.Sprint(f.First.Seed))
+		fmt.Printf("  seeds     %v\n\n", f.Seeds)
+	}
+	fmt.Println("marks")
+	never := 0
+	for _, m := range r.Marks {
+		if m.Count == 0 {
+			never++
+			continue
+		}
+		fmt.Printf("  %10d  %s\n", m.Count, m.Name)
+	}
+	if never > 0 {
+		fmt.Println("  never reached:")
+		for _, m := range r.Marks {
+			if m.Count == 0 {
+				fmt.Printf("              %s\n", m.Name)
+			}
+		}
+	}
+	s, wall, busy := &r.Stats, r.Wall.Seconds(), max(r.Busy.Seconds(), 1e-9)
+	fmt.Printf(`
+runs        %d: %d passed, %d void, %d failed; %d run twice
+speed       %.1f seeds/s; on one core %.0f times real time, %.0f core steps/s
+virtual     %s in %s
+work        %d acknowledged, %d polled, %d commits; %d failed, %d unknown
+events      %d; %d messages, %d core steps, %d faults
+code        %s
+`,
+		r.Runs, r.Passed, r.Void, r.Runs-r.Passed-r.Void, r.Twice,
+		float64(r.Runs)/wall, time.Duration(s.Virtual).Seconds()*factor(r)/busy, float64(s.Steps)*factor(r)/busy,
+		time.Duration(s.Virtual).Round(time.Second), r.Wall.Round(time.Millisecond),
+		s.Acked, s.Polled, s.Commits, s.Failed, s.Unknown,
+		s.Events, s.Messages, s.Steps, s.Faults, codeVersion())
+}
+
+// factor corrects figures for the runs that were made twice and count once.
+func factor(r *sim.Report) float64 {
+	if r.Runs == 0 {
+		return 1
+	}
+	return float64(r.Runs+r.Twice) / float64(r.Runs)
+}
+
+// printFailure prints everything that is needed to have a failure again.
+func printFailure(r *sim.Result, what string) {
+	f := r.Failure
+	where := ""
+	if f.Node > 0 {
+		where = fmt.Sprintf(", node %d", f.Node)
+	}
+	fmt.Printf(`  broken    %s
+  what      %s
+  where     event %d, %s%s
+  seed      %d, hash %016x
+  replay    simrun replay %s
+  story     simrun replay %s --trace --from %d
+`, f.Invariant, f.Sentence, f.Event, f.Time, where, r.Seed, r.Hash, what, what, f.Event-min(f.Event, 200))
+}
+
+// saveFailures saves the plan of each failure's first seed.
+func saveFailures(dir string, r *sim.Report) error {
+	if dir == "" || len(r.Failures) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for i := range r.Failures {
+		seed := r.Failures[i].First.Seed
+		path := filepath.Join(dir, fmt.Sprintf("seed-%d.json", seed))
+		if err := sim.NewPlan(seed).Save(path); err != nil {
+			return err
+		}
+		fmt.Printf("saved %s (%s)\n", path, r.Failures[i].Fingerprint)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tamarack-mq/tamarack/sim"
+)
+
+func replayCommand() *cobra.Command {
+	var trace bool
+	var from, until uint64
+	var once bool
+	c := &cobra.Command{
+		Use:   "replay SEED|FILE",
+		Short: "Runs a seed or a saved plan again and tells what happened.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			plan, err := sim.LoadPlan(args[0])
+			if err != nil {
+				return err
+			}
+			options := sim.Options{Until: until}
+			if trace {
+				options.TraceFrom, options.TraceTo = max(1, from), math.MaxUint64
+			}
+			begun := time.Now()
+			r := sim.Run(plan, options)
+			took := time.Since(begun)
+			for _, line := range r.Trace {
+				fmt.Println(line)
+			}
+			fmt.Printf("%s: hash %016x, %d events, %s virtual in %s (%.0f times real time, %.0f core steps/s)\n",
+				r.Class, r.Hash, r.Stats.Events, r.Stats.Virtual, took.Round(time.Microsecond),
+				time.Duration(r.Stats.Virtual).Seconds()/took.Seconds(), float64(r.Stats.Steps)/took.Seconds())
+			if r.Failure != nil {
+				printFailure(r, args[0])
+			}
+			if once {
+				return ended(r.Class)
+			}
+			if d := sim.Compare(r, sim.Run(plan, sim.Options{Until: until})); d != nil {
+				fmt.Println(d.Sentence)
+				return ended(sim.Nondeterminism)
+			}
+			fmt.Println("a second run gives the same hash")
+			return ended(r.Class)
+		},
+	}
+	c.Flags().BoolVar(&trace, "trace", false, "print the story of the run")
+	c.Flags().Uint64Var(&from, "from", 1, "with --trace: the first event to tell")
+	c.Flags().Uint64Var(&until, "until", 0, "stop after this event")
+	c.Flags().BoolVar(&once, "once", false, "do not run it a second time to compare the hash")
+	return c
+}
+
+func planCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "plan SEED",
+		Short: "Prints everything that a seed is expanded to.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			plan, err := sim.LoadPlan(args[0])
+			if err != nil {
+				return err
+			}
+			e := json.NewEncoder(os.Stdout)
+			e.SetIndent("", "  ")
+			return e.Encode(plan)
+		},
+	}
+}
+
+// hashCommand is what determinism starts in processes of their own.
+func hashCommand() *cobra.Command {
+	var seeds string
+	c := &cobra.Command{
+		Use:   "hash",
+		Short: "Prints the hash and the checkpoints of seeds, one line each.",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			from, to, err := sim.ParseSeeds(seeds)
+			if err != nil {
+				return err
+			}
+			for seed := from; seed <= to; seed++ {
+				r := sim.Run(sim.NewPlan(seed), sim.Options{})
+				fmt.Printf("%d %016x %d", seed, r.Hash, r.Stats.Events)
+				for _, c := range r.Checkpoints {
+					fmt.Printf(" %016x", c)
+				}
+				fmt.Println()
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&seeds, "seeds", "1..20", "seeds to run")
+	return c
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tamarack-mq/tamarack/scenarios"
+	"github.com/tamarack-mq/tamarack/sim"
+)
+
+func scenarioCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "scenario [NAME...]",
+		Short: "Plays named scenarios; all of them without a name.",
+		RunE: func(_ *cobra.Command, names []string) error {
+			plans, err := loadScenarios(names)
+			if err != nil {
+				return err
+			}
+			worst := sim.Passed
+			for _, p := range plans {
+				r := sim.Run(p, sim.Options{})
+				complaints := sim.Unmet(p, r)
+				if len(complaints) == 0 {
+					fmt.Printf("ok      %-40s %s\n", p.Name, p.Prose)
+					continue
+				}
+				fmt.Printf("FAILED  %-40s %s\n", p.Name, p.Prose)
+				for _, c := range complaints {
+					fmt.Printf("  %s\n", c)
+				}
+				if r.Failure != nil {
+					printFailure(r, "scenarios/"+p.Name+".json")
+				}
+				if r.Class == sim.Passed {
+					r.Class = sim.Safety
+				}
+				worst = r.Class
+			}
+			return ended(worst)
+		},
+	}
+}
+
+// loadScenarios reads named scenarios, or all.
+func loadScenarios(names []string) (plans []*sim.Plan, err error) {
+	if len(names) == 0 {
+		names = scenarios.Names()
+	}
+	for _, name := range names {
+		b, err := scenarios.Read(name)
+		if err != nil {
+			return nil, fmt.Errorf("there is no scenario %q: see simrun list", name)
+		}
+		p, err := sim.ParsePlan(b)
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s: %w", name, err)
+		}
+		if p.Expect.Empty() {
+			return nil, fmt.Errorf("scenario %s promises nothing: say in expect what must hold and what must be seen", name)
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+func listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "Lists scenarios, faults, invariants and marks.",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Println("scenarios")
+			plans, err := loadScenarios(nil)
+			if err != nil {
+				return err
+			}
+			for _, p := range plans {
+				fmt.Printf("  %-40s %s\n", p.Name, p.Prose)
+			}
+			fmt.Println("faults")
+			names, prose := sim.Faults()
+			for i := range names {
+				fmt.Printf("  %-40s %s\n", names[i], prose[i])
+			}
+			fmt.Println("invariants with an observer")
+			for _, n := range sim.Invariants() {
+				fmt.Printf("  %s\n", n)
+			}
+			fmt.Println("marks")
+			for _, m := range sim.MarkNames() {
+				fmt.Printf("  %s\n", m)
+			}
+			return nil
+		},
+	}
+}

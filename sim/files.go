@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Save writes a plan as JSON that a person can read and edit.
+func (p *Plan) Save(path string) error {
+	b, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+// ParsePlan reads a plan. Fields that it does not know are an error: a plan
+// must not promise what nobody plays.
+func ParsePlan(b []byte) (*Plan, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	p := &Plan{}
+	if err := d.Decode(p); err != nil {
+		return nil, fmt.Errorf("not a plan: %w", err)
+	}
+	return p, p.Validate()
+}
+
+// LoadPlan reads a plan from a file, or expands a seed: a number, or a commit
+// hash, whose first sixteen hex digits are taken.
+func LoadPlan(seedOrFile string) (*Plan, error) {
+	if b, err := os.ReadFile(seedOrFile); err == nil {
+		return ParsePlan(b)
+	}
+	seed, err := ParseSeed(seedOrFile)
+	if err != nil {
+		return nil, fmt.Errorf("%q is neither a file nor a seed", seedOrFile)
+	}
+	return NewPlan(seed), nil
+}
+
+// ParseSeed reads a seed: a decimal number or a commit hash.
+func ParseSeed(s string) (uint64, error) {
+	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return n, nil
+	}
+	if len(s) < 7 {
+		return 0, fmt.Errorf("%q is no seed: give a number or a commit hash", s)
+	}
+	return strconv.ParseUint(s[:min(16, len(s))], 16, 64)
+}
+
+// ParseSeeds reads "1..5000", or one seed.
+func ParseSeeds(s string) (from, to uint64, err error) {
+	a, b, many := strings.Cut(s, "..")
+	if from, err = ParseSeed(a); err != nil {
+		return 0, 0, err
+	}
+	if !many {
+		return from, from, nil
+	}
+	if to, err = ParseSeed(b); err != nil {
+		return 0, 0, err
+	}
+	if to < from {
+		return 0, 0, fmt.Errorf("seeds %s: the second is below the first", s)
+	}
+	return from, to, nil
+}
+
+// Validate says what is wrong with a plan and what to do about it.
+func (p *Plan) Validate() error {
+	c := &p.Cluster
+	switch {
+	case c.Nodes < 1 || c.Nodes > 30:
+		return fmt.Errorf("cluster.nodes is %d: between 1 and 30", c.Nodes)
+	case c.Voters < 1 || c.Voters > c.Nodes:
+		return fmt.Errorf("cluster.voters is %d: between 1 and the number of nodes", c.Voters)
+	case p.Phases.Rest <= 0:
+		return fmt.Errorf("phases.rest is needed: how long the cluster may take to come to rest")
+	case len(p.Topics) == 0:
+		return fmt.Errorf("topics: at least one is needed")
+	}
+	names := map[string]bool{}
+	for i := range p.Topics {
+		t := &p.Topics[i]
+		if t.Partitions < 1 || t.Replication < 1 || t.Replication > c.Nodes {
+			return fmt.Errorf("topic %q: needs partitions, and a replication between 1 and the number of nodes", t.Name)
+		}
+		names[t.Name] = true
+	}
+	ids := map[int]bool{}
+	for i := range p.Clients {
+		cl := &p.Clients[i]
+		if cl.ID < 1 || cl.ID >= operatorID || ids[cl.ID] {
+			return fmt.Errorf("client %d: ids are unique and between 1 and %d", cl.ID, operatorID-1)
+		}
+		ids[cl.ID] = true
+		if cl.Role == MemberOf && (cl.Group == "" || len(cl.Topics) == 0) {
+			return fmt.Errorf("client %d: a member needs a group and topics", cl.ID)
+		}
+		if cl.Role == Producer && len(cl.Topics) == 0 {
+			return fmt.Errorf("client %d: a producer needs topics", cl.ID)
+		}
+	}
+	for i := range p.Faults {
+		if _, ok := faultProse[p.Faults[i].Kind]; !ok {
+			return fmt.Errorf("fault %d: there is no kind %q", i, p.Faults[i].Kind)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package sim
+
+import "slices"
+
+// faultProse tells of each kind of fault what it does. A plan may use no other
+// kinds.
+var faultProse = map[FaultKind]string{
+	Crash:         "the process dies and comes back after For",
+	PowerLoss:     "and what was not flushed may be gone",
+	CrashLoop:     "dies again and again, also while it recovers",
+	Pause:         "runs nothing for a while",
+	Restart:       "shuts down in good order and comes back",
+	Isolate:       "one node alone",
+	Halves:        "Groups cannot reach one another",
+	OneWay:        "nothing from Node reaches Peer",
+	Bridge:        "two halves that share one node",
+	Ring:          "each node reaches its two neighbours only",
+	Clog:          "what is sent waits until the end",
+	SlowLink:      "Strength times slower",
+	Lossy:         "Strength percent of messages are lost",
+	Resets:        "Strength percent of sends break their connection",
+	Duplicate:     "Strength percent of messages arrive twice",
+	Reorder:       "Strength percent of messages overtake others",
+	SlowDisk:      "Strength times slower",
+	StallDisk:     "nothing completes until the end",
+	FullDisk:      "no room until the end",
+	FailFlush:     "the next flush fails",
+	FlipBits:      "flushed data is damaged",
+	LoseFile:      "a flushed file is gone",
+	Misdirect:     "a write lands elsewhere",
+	SwapDisk:      "the process dies and comes back with an empty disk",
+	ClockRate:     "runs Strength per mille fast (or slow)",
+	ClockJump:     "the wall clock jumps by Strength milliseconds",
+	ClientCrash:   "dies and comes back knowing nothing",
+	ClientPause:   "runs nothing; longer than a session: a zombie",
+	Elect:         "preferred leaders are elected",
+	UncleanElect:  "an operator gives data up",
+	DeleteTopic:   "CreateTopic   FaultKind = create-topic   // also one deleted before: another topic",
+	AddPartitions: "Strength more",
+	DeleteRecords: "up to the high watermark",
+}
+
+// Faults lists all kinds of faults by name, with what each does.
+func Faults() (names, prose []string) {
+	for k := range faultProse {
+		names = append(names, string(k))
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		prose = append(prose, faultProse[FaultKind(n)])
+	}
+	return names, prose
+}
