@@ -35,6 +35,17 @@ var (
 	ErrOutOfRange = errors.New("storage: the offset is outside the log")
 )
 
+// errMisuse marks calls that break what the caller promised. They change
+// nothing.
+var errMisuse = errors.New("storage: broken promise")
+
+// errUndo marks a write that was done in part and could not be undone.
+var errUndo = errors.New("storage: half a write is left")
+
+func misuse(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errMisuse}, args...)...)
+}
+
 // DamageError says that bytes which were durable cannot be read as what they
 // were. They are left as they are. The replica must be fetched anew from a
 // healthy one.

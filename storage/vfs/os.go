@@ -96,6 +96,14 @@ func (o osFS) ReadDir(name string) ([]Entry, error) {
 	entries := make([]Entry, len(list))
 	for i, e := range list {
 		entries[i] = Entry{Name: e.Name(), Dir: e.IsDir()}
+		if e.IsDir() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		entries[i].Size = info.Size()
 	}
 	return entries, nil
 }
@@ -127,7 +135,13 @@ func (o osFS) Lock(name string) (io.Closer, error) {
 
 type osFile struct{ f *os.File }
 
-func (o *osFile) ReadAt(b []byte, off int64) (int, error) { return o.f.ReadAt(b, off) }
+func (o *osFile) ReadAt(b []byte, off int64) (int, error) {
+	n, err := o.f.ReadAt(b, off)
+	if errors.Is(err, unix.EIO) {
+		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return n, err
+}
 
 func (o *osFile) WriteAt(b []byte, off int64) (int, error) {
 	n, err := o.f.WriteAt(b, off) // goes on after a short write until an error

@@ -60,7 +60,7 @@ func tellStory(t *testing.T, d vfs.FS) {
 	require.NoError(t, d.SyncDir(""))
 	list, err := d.ReadDir("logs")
 	require.NoError(t, err)
-	require.Equal(t, []vfs.Entry{{Name: "a"}, {Name: "b"}, {Name: "c", Dir: true}}, list)
+	require.Equal(t, []vfs.Entry{{Name: "a"}, {Name: "b", Size: 6}, {Name: "c", Dir: true}}, list)
 
 	require.NoError(t, d.Rename("logs/b", "logs/a"))
 	require.Error(t, d.Remove("logs"), "not empty")

@@ -19,6 +19,9 @@ import (
 // for may have been done in part: a write returns how many bytes it took.
 var ErrNoRoom = errors.New("vfs: no room on the disk")
 
+// ErrUnreadable says that the device cannot give back what was written.
+var ErrUnreadable = errors.New("vfs: the device cannot read it")
+
 // ErrLocked says that another process holds the lock.
 var ErrLocked = errors.New("vfs: locked by another process")
 
@@ -52,6 +55,7 @@ type FS interface {
 type Entry struct {
 	Name string
 	Dir  bool
+	Size int64 // of a file, in bytes
 }
 
 // File is an open file.

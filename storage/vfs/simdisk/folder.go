@@ -190,6 +190,9 @@ func (d *Disk) ReadDir(name string) ([]vfs.Entry, error) {
 	list := make([]vfs.Entry, len(f.seen))
 	for i, e := range f.seen {
 		list[i] = vfs.Entry{Name: e.name, Dir: e.dir != nil}
+		if e.file != nil {
+			list[i].Size = int64(len(e.file.data))
+		}
 	}
 	return list, nil
 }
