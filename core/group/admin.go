@@ -73,7 +73,6 @@ func (c *Coordinator) list(token message.Token, out *Out) {
 		if s.queue.pending > 0 {
 			l.waiting++
 			s.queue.push(queued{listing: l})
-			s.queue.waiting++
 		}
 	}
 	l.ready(out)

@@ -2,7 +2,6 @@ package group
 
 import (
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,9 +37,15 @@ type entry struct {
 	committed bool
 }
 
+// tester is a *testing.T or a *rapid.T.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
 // bench runs a coordinator with one shard over a log in memory.
 type bench struct {
-	t      testing.TB
+	t      tester
 	cfg    Config
 	c      *Coordinator
 	now    message.Now
@@ -59,7 +64,7 @@ type bench struct {
 	answers map[message.Token]message.Reply
 }
 
-func newBench(t testing.TB, cfg Config) *bench {
+func newBench(t tester, cfg Config) *bench {
 	b := &bench{
 		t: t, cfg: cfg,
 		topics:  &topicTable{rows: map[string]topicRow{}, last: 100},
@@ -284,7 +289,7 @@ func (b *bench) sound() {
 }
 
 // compact keeps the latest record of each key, and no tombstones.
-func compact(t testing.TB, batches []byte) []byte {
+func compact(t tester, batches []byte) []byte {
 	latest := map[key]int{}
 	var all []change
 	require.NoError(t, eachRecord(batches, func(_ record.Offset, c change) {

@@ -23,6 +23,16 @@
 // roll back to (Kafka's timeline structures); failed appends are rare enough
 // to pay with a replay.
 //
+// # Reads
+//
+// A deposed coordinator that has not heard of it must not tell old positions:
+// commits are linearizable. So FetchOffsets and DescribeGroup wait for a record
+// that was appended after they came in, a request's or else a barrier's own.
+// Once that is committed, no later leadership had begun when they arrived.
+// Reads that come while a barrier is under way share the next one. Heartbeats
+// need none: what a deposed coordinator tells a member gives it no right that
+// a commit, which does need the log, would not check again.
+//
 // # Epochs
 //
 // All epochs of a group come from one counter that only rises, also over the
@@ -47,6 +57,7 @@ const TopicName = "__consumer_offsets"
 type Coordinator struct {
 	cfg     Config
 	topics  TopicView
+	known   map[record.TopicID]topicRow  // as of the last call of Topics
 	shards  []*shard                     // by index
 	fenced  map[int32]record.LeaderEpoch // the highest epoch of each shard that was led or resigned
 	tickets map[uint64]*shard            // whose append a ticket is
@@ -59,6 +70,7 @@ type Coordinator struct {
 func New(cfg Config) *Coordinator {
 	return &Coordinator{
 		cfg:     cfg.withDefaults(),
+		known:   map[record.TopicID]topicRow{},
 		fenced:  map[int32]record.LeaderEpoch{},
 		tickets: map[uint64]*shard{},
 	}
@@ -115,11 +127,17 @@ func (c *Coordinator) Wrote(now message.Now, ticket uint64, code message.Code, b
 }
 
 // Topics says that the topics in changed were made, grown or deleted, as view
-// shows. With changed nil everything is looked at. It must be called once with
-// the broker's image before the first Lead, and then for each change before
-// any Lead that comes from the same or a later version.
+// shows; others may be named as well, they cost little. With changed nil
+// everything is looked at. It must be called with the broker's image for each
+// change, before any Lead that comes from the same or a later version.
 func (c *Coordinator) Topics(now message.Now, view TopicView, changed []record.TopicID, out *Out) {
 	c.topics = view
+	if changed != nil {
+		changed = c.news(changed)
+		if len(changed) == 0 {
+			return
+		}
+	}
 	for _, s := range c.shards {
 		if s.phase != serving {
 			continue // it looks at all topics when it is loaded
@@ -130,6 +148,24 @@ func (c *Coordinator) Topics(now message.Now, view TopicView, changed []record.T
 		s.flush(now, out)
 	}
 	c.fresh = false
+}
+
+// news is what of the topics differs from what was known: leaders and in-sync
+// sets change often, and groups do not care.
+func (c *Coordinator) news(touched []record.TopicID) []record.TopicID {
+	var changed []record.TopicID
+	for _, id := range touched {
+		name, partitions, ok := c.topics.ByID(id)
+		row := topicRow{name, id, partitions, ok}
+		if ok && c.known[id] == row {
+			continue
+		}
+		if c.known[id] = row; !ok {
+			delete(c.known, id)
+		}
+		changed = append(changed, id)
+	}
+	return changed
 }
 
 // Tick lets deadlines pass.

@@ -165,13 +165,14 @@ func (s *shard) leaveStatic(now message.Now, r *message.GroupHeartbeat) (*messag
 }
 
 // remove takes a member out; the target is the caller's to renew. The group's
-// record goes first: it keeps the epoch counter above the member's epoch.
+// record goes first: it keeps the epoch that the member had in the log, so that
+// nobody gets it again.
 func (s *shard) remove(now message.Now, g *group, m *member) {
 	since := occupied
 	if len(g.seats) == 1 {
 		since = now.Wall
 	}
-	s.write(key{kind: kindGroup, group: g.name}, groupValue{epoch: g.epoch() + 1, emptySince: since})
+	s.write(key{kind: kindGroup, group: g.name}, groupValue{epoch: g.epoch(), emptySince: since})
 	s.write(key{kind: kindMember, group: g.name, member: m.id}, nil)
 	s.writeTarget(g, m.id, nil)
 	if since != occupied {

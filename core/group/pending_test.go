@@ -38,14 +38,50 @@ func TestRepliesWaitForTheRecordsThatTheyRestOn(t *testing.T) {
 	b.commit(done + 1)
 	b.settle()
 	require.Equal(t, message.None, b.answer(write).(*message.CommitOffsetsReply).Offsets[0].Code)
-	require.Equal(t, record.Offset(2), b.answer(read).(*message.FetchOffsetsReply).Offsets[0].Offset, "as of the moment it was asked")
 	require.Len(t, b.answer(list).(*message.ListGroupsReply).Groups, 1)
-	require.Equal(t, record.Offset(2), b.answer(described).(*message.DescribeGroupReply).Offsets[0].Offset)
 	require.Equal(t, message.GroupIDNotFound, b.answer(refused).(*message.DeleteGroupReply).Code)
-	require.NotContains(t, b.answers, second)
+	require.Empty(t, b.answers, "reads wait for one append more")
 	b.commit(done + 2)
 	b.settle()
+	require.Equal(t, record.Offset(2), b.answer(read).(*message.FetchOffsetsReply).Offsets[0].Offset, "as of the moment it was asked")
+	require.Equal(t, record.Offset(2), b.answer(described).(*message.DescribeGroupReply).Offsets[0].Offset)
 	require.Contains(t, b.answers, second)
+}
+
+func TestADeposedCoordinatorTellsNoOldPositions(t *testing.T) {
+	b := newBench(t, Config{})
+	p := parts(b.topic("orders", 1), 0)[0]
+	b.ask(outside("g", p, 1))
+	b.hold = true // others lead by now: nothing that this one appends commits
+	fetch, describe := &message.FetchOffsets{Group: "g"}, &message.DescribeGroup{Group: "g"}
+	first := b.send(fetch)
+	written := len(b.log)
+	second, third := b.send(describe), b.send(fetch)
+	require.Empty(t, b.answers)
+	require.Len(t, b.log, written, "reads share barriers")
+	b.c.Resign(b.now, 0, b.epoch+1, &b.out)
+	b.settle()
+	require.Equal(t, message.NotCoordinator, b.answer(first).(*message.FetchOffsetsReply).Code)
+	require.Equal(t, message.NotCoordinator, b.answer(second).(*message.DescribeGroupReply).Code)
+	require.Equal(t, message.NotCoordinator, b.answer(third).(*message.FetchOffsetsReply).Code)
+}
+
+func TestReadsShareABarrier(t *testing.T) {
+	b := newBench(t, Config{})
+	p := parts(b.topic("orders", 1), 0)[0]
+	b.ask(outside("g", p, 1))
+	b.hold = true
+	fetch := &message.FetchOffsets{Group: "g"}
+	first, second, third := b.send(fetch), b.send(fetch), b.send(fetch)
+	b.commit(len(b.log))
+	b.settle()
+	require.Contains(t, b.answers, first)
+	require.NotContains(t, b.answers, second, "the barrier was on its way before it came")
+	b.commit(len(b.log))
+	b.settle()
+	require.Contains(t, b.answers, second)
+	require.Contains(t, b.answers, third)
+	b.sound()
 }
 
 func TestAFailedAppendDropsTheMemoryAndLoadsAgain(t *testing.T) {
@@ -151,6 +187,7 @@ func TestANewLeadershipDropsWhatTheOldOneKnew(t *testing.T) {
 	waiting := b.send(outside("g", p, 2))
 	b.log = b.log[:len(b.log)-1]
 	b.epoch++
+	b.hold = false
 	b.c.Lead(b.now, 0, b.epoch, &b.out)
 	b.settle()
 	require.Equal(t, message.NotCoordinator, b.answer(waiting).(*message.CommitOffsetsReply).Code)

@@ -25,7 +25,7 @@ type queue struct {
 	entries []queued
 	first   int // what is before it has left
 	pending int // appends in the queue
-	waiting int // replies in the queue
+	waiting int // replies in the queue and reads before it
 }
 
 func (q *queue) push(entry queued) {
@@ -39,6 +39,8 @@ func (q *queue) push(entry queued) {
 	}
 	if entry.ticket != 0 {
 		q.pending++
+	} else {
+		q.waiting++
 	}
 	q.entries = append(q.entries, entry)
 }

@@ -29,6 +29,7 @@ type shard struct {
 
 	writes []change // decided and applied in this call, not yet appended
 	queue  queue
+	reads  []queued // replies that wait for an append which is still to be made
 
 	// records counts those in the log from where replay would begin.
 	records  int
@@ -86,7 +87,17 @@ func (s *shard) flush(now message.Now, out *Out) {
 	s.append(now, out, nil)
 	s.maybeSnapshot(now, out)
 	s.drain(now, out)
+	s.confirmReads(now, out)
 	s.check(out)
+}
+
+// confirmReads appends a barrier for the reads that wait for one, unless an
+// append is under way: what comes after it will do.
+func (s *shard) confirmReads(now message.Now, out *Out) {
+	if len(s.reads) > 0 && s.queue.pending == 0 {
+		s.writes = append(s.writes, change{key{kind: kindMarker, mark: markBarrier}, markerValue{}})
+		s.append(now, out, nil)
+	}
 }
 
 // append sends the pending writes on their way, in batches of bounded size.
@@ -110,6 +121,12 @@ func (s *shard) append(now message.Now, out *Out, then func(message.Now, record.
 		}
 		s.queue.push(entry)
 	}
+	for _, read := range s.reads {
+		s.queue.push(read)
+	}
+	s.queue.waiting -= len(s.reads)
+	clear(s.reads)
+	s.reads = s.reads[:0]
 }
 
 // check reports a broken invariant: the node must stop before it can act on it.
@@ -119,10 +136,17 @@ func (s *shard) check(out *Out) {
 	}
 }
 
-// answer queues the reply to a request behind everything that is pending.
+// answer queues the reply to a request behind everything that is pending, and
+// that of a read behind one append more.
 func (s *shard) answer(token message.Token, request message.Request, reply message.Reply) {
-	s.queue.push(queued{token: token, request: request, reply: reply})
-	s.queue.waiting++
+	entry := queued{token: token, request: request, reply: reply}
+	switch request.(type) {
+	case *message.FetchOffsets, *message.DescribeGroup:
+		s.reads = append(s.reads, entry)
+		s.queue.waiting++
+	default:
+		s.queue.push(entry)
+	}
 }
 
 // wrote completes one append.
@@ -142,6 +166,7 @@ func (s *shard) wrote(now message.Now, ticket uint64, code message.Code, base re
 		s.queue.done(ticket, base)
 		s.drain(now, out)
 		s.maybeSnapshot(now, out)
+		s.confirmReads(now, out)
 		s.check(out)
 	}
 }
@@ -180,7 +205,7 @@ func (s *shard) drain(now message.Now, out *Out) {
 // fail drops the shard's memory and all that waits for it. Whether what was
 // pending takes effect is not known: NotCoordinator tells that.
 func (s *shard) fail(detail string, out *Out) {
-	for _, entry := range s.queue.entries[s.queue.first:] {
+	for _, entry := range append(s.queue.entries[s.queue.first:], s.reads...) {
 		switch {
 		case entry.ticket != 0:
 			delete(s.home.tickets, entry.ticket)
@@ -192,5 +217,5 @@ func (s *shard) fail(detail string, out *Out) {
 	}
 	delete(s.home.tickets, s.barrier)
 	s.barrier = 0
-	s.queue, s.writes, s.snapshot, s.state, s.records = queue{}, nil, nil, newState(), 0
+	s.queue, s.reads, s.writes, s.snapshot, s.state, s.records = queue{}, nil, nil, nil, newState(), 0
 }

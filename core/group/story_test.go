@@ -80,6 +80,21 @@ func TestAPartitionThatIsTakenAndGivenBackHasOneOwner(t *testing.T) {
 	require.Equal(t, parts(orders, 1), z.beat().Assignment)
 }
 
+// The same, while the member says nothing about what it owns.
+func TestAPartitionThatComesBackIsConfirmedFirst(t *testing.T) {
+	b := newBench(t, Config{})
+	orders := b.topic("orders", 2)
+	a, z := b.process("g", "a", "orders"), b.process("g", "z", "orders")
+	a.beat()
+	z.beat()
+	a.beat()
+	b.ask(&message.GroupHeartbeat{Group: "g", Member: "z", MemberEpoch: message.LeaveEpoch})
+	quiet := &message.GroupHeartbeat{Group: "g", Member: "a", MemberEpoch: a.epoch}
+	require.Equal(t, &message.GroupHeartbeatReply{Member: "a", MemberEpoch: a.epoch, Interval: 5 * message.Second}, b.ask(quiet))
+	b.sound()
+	require.Equal(t, parts(orders, 0, 1), a.beat().Assignment)
+}
+
 func TestAnOldHeartbeatConfirmsNothing(t *testing.T) {
 	b := newBench(t, Config{})
 	b.topic("orders", 2)
@@ -177,6 +192,10 @@ func TestAStaticMemberComesBackUnderAnotherMemberID(t *testing.T) {
 	require.Equal(t, &message.GroupHeartbeatReply{Member: "m1", MemberEpoch: message.LeaveStaticEpoch}, b.ask(leave))
 	b.sound()
 	require.Equal(t, message.FencedMemberEpoch, old.commit(kept[0], 1).Code, "who left commits nothing")
+	b.c.EachOwner(func(_ int32, o Owner) bool {
+		require.Equal(t, "x", o.Member)
+		return true
+	})
 	require.Equal(t, parts(orders, 2, 3), other.beat().Assignment, "its place is kept")
 
 	require.Equal(t, kept, next.beat().Assignment)

@@ -1,0 +1,70 @@
+package group
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// KAFKA-16147: a record of one member never erases another one's hold.
+func TestTheHoldOfAnotherMemberIsNotErased(t *testing.T) {
+	s := newState()
+	p := parts(5, 0)
+	member := func(id string, v memberValue) {
+		s.apply(change{key{kind: kindMember, group: "g", member: id}, v})
+	}
+	member("a", memberValue{epoch: 1, assigned: p})
+	member("z", memberValue{epoch: 2, revoking: p})
+	require.Equal(t, `group "g": partition 5/0 goes to member "z" while "a" holds it (INV-21)`, s.fault)
+	member("a", memberValue{epoch: 3})
+	require.Equal(t, "z", s.groups["g"].holders[p[0]])
+	s.reindex([]string{"g"})
+	require.Empty(t, s.fault, "it was a state that records pass through")
+}
+
+func TestRemovingWhatIsNotThereChangesNothing(t *testing.T) {
+	s := newState()
+	for _, c := range samples() {
+		s.apply(change{c.key, nil})
+	}
+	require.Equal(t, newState(), s)
+}
+
+func TestWhatIsRemovedLeavesNothing(t *testing.T) {
+	s := newState()
+	for _, c := range samples() {
+		s.apply(c)
+	}
+	require.Equal(t, 3, s.keys, "floor, group and target")
+	for _, c := range samples() {
+		s.apply(change{c.key, nil})
+	}
+	require.Equal(t, newState(), s)
+}
+
+func TestTimersComeUpInOrder(t *testing.T) {
+	var h timers
+	var all []*timer
+	for i := range 100 {
+		t := &timer{}
+		all = append(all, t)
+		h.set(t, message.Time(i*37%100))
+	}
+	for i := 0; i < 100; i += 3 {
+		h.remove(all[i])
+		h.remove(all[i])
+	}
+	for i := 1; i < 100; i += 3 {
+		h.set(all[i], all[i].at+50)
+		h.soonerBy(all[i], 1000) // later than it stands: no change
+	}
+	last, n := message.Time(-1), 0
+	for ; h.next() != message.Never; n++ {
+		require.GreaterOrEqual(t, h.next(), last)
+		last = h.next()
+		h.remove(h.heap[0])
+	}
+	require.Equal(t, 66, n)
+}
