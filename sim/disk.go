@@ -36,7 +36,7 @@ type drive struct {
 
 	writeBusy, flushBusy bool
 	noRoom               bool
-	reads                []effect.Effect // by slot; nil: free
+	reads                []effect.Input // results by slot, on their way to the core; nil: free
 	freeReads            []uint64
 
 	stalled bool
@@ -52,6 +52,7 @@ type drive struct {
 type openLog struct {
 	cut      effect.Cut
 	appended record.Offset
+	pending  int // changes other than appends that wait: reads must come behind them
 }
 
 // flushed is one flush: what it claims when it is done.
@@ -104,27 +105,70 @@ func (d *drive) open() (effect.Recovered, bool) {
 func (d *drive) take(e effect.Effect) {
 	switch e := e.(type) {
 	case effect.Read:
-		d.startRead(e, d.delay(Span(d.node.world.plan.Disk.Read)))
+		if d.readable(&e) {
+			d.startRead(e)
+			return
+		}
+		d.queue = append(d.queue, e)
 	case effect.FindTime:
-		d.startRead(e, d.delay(2*Span(d.node.world.plan.Disk.Read)))
+		if l := d.logs[e.Log]; l != nil && l.pending == 0 && e.To <= l.appended {
+			d.startRead(e)
+			return
+		}
+		d.queue = append(d.queue, e)
 	case effect.SaveQuorum, effect.ReplaceQuorum:
 		d.journal = append(d.journal, e)
+	case effect.Append, effect.Flush:
+		d.queue = append(d.queue, e)
 	default:
+		if l := d.logs[logOf(e)]; l != nil {
+			l.pending++
+		}
 		d.queue = append(d.queue, e)
 	}
 }
 
-func (d *drive) startRead(e effect.Effect, after Span) {
+// readable says whether all that a read asks for has been carried out. Else it
+// waits in the lane of the changes: effects on one log keep their order.
+func (d *drive) readable(e *effect.Read) bool {
+	for i := range e.Slices {
+		s := &e.Slices[i]
+		if l := d.logs[s.Log]; l == nil || l.pending > 0 || s.To > l.appended {
+			return false
+		}
+	}
+	return true
+}
+
+// startRead reads at once, so that no later change comes between, and hands the
+// result over after a while.
+func (d *drive) startRead(e effect.Effect) {
+	var in effect.Input
+	after := Span(d.node.world.plan.Disk.Read)
+	switch e := e.(type) {
+	case effect.Read:
+		results := make([]effect.ReadResult, len(e.Slices))
+		for i, s := range e.Slices {
+			results[i].Batches, results[i].Err = d.store.Read(s)
+			d.node.world.book.read(d.node, s, &results[i])
+		}
+		in = effect.ReadDone{Token: e.Token, Results: results}
+	case effect.FindTime:
+		after *= 2
+		t := effect.TimeFound{Token: e.Token}
+		t.Found, t.Offset, t.Timestamp, t.Err = d.store.FindTime(e)
+		in = t
+	}
 	var slot uint64
 	if k := len(d.freeReads); k > 0 {
 		slot = d.freeReads[k-1]
 		d.freeReads = d.freeReads[:k-1]
-		d.reads[slot] = e
+		d.reads[slot] = in
 	} else {
 		slot = uint64(len(d.reads))
-		d.reads = append(d.reads, e)
+		d.reads = append(d.reads, in)
 	}
-	d.schedule(evRead, slot, after)
+	d.schedule(evRead, slot, d.delay(after))
 }
 
 func (d *drive) schedule(kind eventKind, arg uint64, after Span) {
@@ -163,7 +207,7 @@ func (d *drive) begin() {
 			switch e.(type) {
 			case effect.Append:
 				t += d.delay(d.node.world.plan.Disk.Append)
-			case effect.Flush:
+			case effect.Flush, effect.Read, effect.FindTime:
 			default: // these are durable when they return
 				t += d.flushDelay()
 			}
@@ -240,9 +284,15 @@ func (d *drive) change(e effect.Effect) error {
 			d.wantFlush(l, effect.Flushed{Log: e.Log, Cut: e.Cut, End: l.appended})
 		}
 		return nil
+	case effect.Read, effect.FindTime:
+		d.startRead(e)
+		return nil
 	}
 	if err := d.store.Do(e); err != nil {
 		return err
+	}
+	if l := d.logs[logOf(e)]; l != nil {
+		l.pending = max(0, l.pending-1)
 	}
 	w.book.changed(n, e)
 	switch e := e.(type) {
@@ -332,27 +382,14 @@ func (d *drive) journalled() {
 	d.report()
 }
 
-// read carries out one read.
+// read hands the result of a read over.
 func (d *drive) read(slot uint64) {
 	if d.postpone(evRead, slot) {
 		return
 	}
-	e := d.reads[slot]
+	d.done = append(d.done[:0], d.reads[slot])
 	d.reads[slot] = nil
 	d.freeReads = append(d.freeReads, slot)
-	switch e := e.(type) {
-	case effect.Read:
-		results := make([]effect.ReadResult, len(e.Slices))
-		for i, s := range e.Slices {
-			results[i].Batches, results[i].Err = d.store.Read(s)
-			d.node.world.book.read(d.node, s, &results[i])
-		}
-		d.done = append(d.done[:0], effect.ReadDone{Token: e.Token, Results: results})
-	case effect.FindTime:
-		in := effect.TimeFound{Token: e.Token}
-		in.Found, in.Offset, in.Timestamp, in.Err = d.store.FindTime(e)
-		d.done = append(d.done[:0], in)
-	}
 	d.report()
 }
 

@@ -132,10 +132,9 @@ func (w *World) markChange(old, new *message.PartitionChange) {
 	}
 }
 
-// imageDigest folds a whole image.
+// imageDigest folds a whole image, but for its version.
 func imageDigest(image *metadata.Image) uint64 {
 	var r rolling
-	r.fold(uint64(image.Version()))
 	r.fold(uint64(image.NextProducerID()))
 	r.text(image.ClusterID())
 	for _, b := range image.Brokers() {

@@ -87,7 +87,8 @@ func (o *exactRecovery) content(w *World, n *Node, r *replicaBook, headers []rec
 	}
 }
 
-// missing judges logs that existed and were not found.
+// missing judges logs that held flushed records and were not found. An empty log
+// may go: it is durable with its first flush, and is made again when needed.
 func (o *exactRecovery) missing(w *World, n *Node, found *effect.Recovered) {
 	have := make(map[record.PartitionID]bool, len(found.Logs))
 	for i := range found.Logs {
@@ -95,7 +96,7 @@ func (o *exactRecovery) missing(w *World, n *Node, found *effect.Recovered) {
 	}
 	torn := w.book.node(n.id).torn
 	for _, p := range w.book.list {
-		if r := p.at(n.id); r != nil && r.exists && !have[p.id] && (torn == nil || logOf(torn) != p.id) {
+		if r := p.at(n.id); r != nil && r.exists && r.durable > r.disk.start && !have[p.id] && (torn == nil || logOf(torn) != p.id) {
 			w.fail("INV-11", n.id, "recovery loses a whole log", "node %d does not find the log of partition %s, which was there and flushed up to %d", n.id, p.id, r.durable)
 			return
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/pack"
 )
 
 // votes is INV-16: at most one vote for each voter and term, across crashes,
@@ -86,52 +87,19 @@ type raftMessage struct {
 	reject                    bool
 }
 
-// readRaft reads the numbers at the top of an encoded raftpb.Message (protocol
-// buffers, proto2) and skips the rest, without allocating.
-func readRaft(b []byte) (m raftMessage, ok bool) {
-	for len(b) > 0 {
-		key, k := varint(b)
-		if k == 0 {
-			return m, false
-		}
-		b = b[k:]
-		value, k := varint(b)
-		if k == 0 {
-			return m, false
-		}
-		b = b[k:]
-		if key&7 == 2 { // bytes: value is their length
-			if uint64(len(b)) < value {
-				return m, false
-			}
-			b = b[value:]
-			continue
-		}
-		if key&7 != 0 {
-			return m, false
-		}
-		switch key >> 3 {
-		case 1:
-			m.kind = value
-		case 4:
-			m.term = value
-		case 6:
-			m.index = value
-		case 8:
-			m.commit = value
-		case 10:
-			m.reject = value != 0
-		}
-	}
-	return m, true
-}
+// quorumEngine marks those messages between voters that are the engine's.
+const quorumEngine = 1
 
-func varint(b []byte) (v uint64, n int) {
-	for i := 0; i < len(b) && i < 10; i++ {
-		v |= uint64(b[i]&0x7f) << (7 * i)
-		if b[i] < 0x80 {
-			return v, i + 1
-		}
+// readRaft reads the numbers at the head of a message of the engine, as
+// core/quorum packs it.
+func readRaft(b []byte) (m raftMessage, ok bool) {
+	if len(b) == 0 || b[0] != quorumEngine {
+		return m, false
 	}
-	return 0, 0
+	r := pack.Read(b[1:])
+	r.Uint() // the fingerprint of the cluster
+	m.kind, m.term = r.Uint(), r.Uint()
+	r.Uint() // the term of the entry before
+	m.index, m.commit, m.reject = r.Uint(), r.Uint(), r.Bool()
+	return m, r.Err() == nil
 }

@@ -51,7 +51,7 @@ func (w *World) controllerUnrest(add complain) {
 		if c.Controller() != nil && c.Controller().Active() {
 			active++
 		}
-		if w.newest() != nil && c.Image().Version() < w.newest().Version() {
+		if w.newest() != nil && c.Image().Version() < w.newest().Version() && imageDigest(c.Image()) != imageDigest(w.newest()) {
 			add("a broker lags behind the metadata", "node %d is at version %d of %d", n.id, c.Image().Version(), w.newest().Version())
 		}
 	}
@@ -88,6 +88,8 @@ func (w *World) partitionUnrest(add complain) {
 			switch {
 			case v == nil:
 				add("a replica is missing", "node %d holds none of %s", m, w.tellPartition(state))
+			case v.Damage != "":
+				add("a replica is damaged", "node %d (%s) in %s: %s", m, v.Role, w.tellPartition(state), v.Damage)
 			case !contains(state.ISR, m):
 				add("a replica is not in sync", "node %d (%s, end %d, damage %q) of %s", m, v.Role, v.End, v.Damage, w.tellPartition(state))
 			case v.End != leader.End || v.HighWatermark != leader.HighWatermark:
