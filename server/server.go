@@ -1,45 +1,269 @@
-// Package server drives one core.Node on a real machine: its clock, its disk,
-// its connections. It decides nothing about the protocol.
+// Package server drives one core.Node on a real machine: its clock, its disk
+// and its connections. It decides nothing about the protocol.
+//
+// One goroutine steps the core (driver). Connections (transport/tcp) and disk
+// workers (disk, journal, reads) put what happened into its inbox; it takes all
+// that is there, steps the core with each, and lets go what that caused, so that
+// the more there is to do, the more is done with one write and one flush.
 package server
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
+	"sync"
+	"time"
 
+	"github.com/tamarack-mq/tamarack/core"
+	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
-	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/storage"
+	"github.com/tamarack-mq/tamarack/storage/vfs"
+	"github.com/tamarack-mq/tamarack/transport/tcp"
 )
 
-// Core is the protocol, as the driver sees it.
-type Core interface {
-	// Step takes one input and adds the effects that it caused to out.
-	Step(now message.Now, in effect.Input, out *effect.Out)
-	// Wake is the time of the monotonic clock at which a Tick is wanted.
-	Wake() message.Time
+// Node is a running node.
+type Node struct {
+	cfg      Config
+	log      *slog.Logger
+	driver   *driver
+	core     *core.Node
+	store    *storage.Store
+	net      *tcp.Network
+	web      *web
+	book     addresses
+	shutdown chan struct{}
+	stop     chan struct{}
+	once     [2]sync.Once
+	done     chan struct{}
+	err      error
 }
 
-// Config is all that a node needs to be told.
-type Config struct {
-	Node      message.NodeID
-	ClusterID string
-	DataDir   string
-	Listen    string // address to listen on, host:port
-	Advertise string // address that others reach this node at; default: Listen
-	Rack      string
-	// Voters are the nodes that run the metadata quorum, with their addresses.
-	// The list is the same on all nodes.
-	Voters []Voter
-	HTTP   string // address of metrics and health checks; empty: none
-	Pprof  bool   // serve profiles below /debug/pprof/ there too
-	Logger *slog.Logger
-}
-
-// Voter is one member of the metadata quorum.
-type Voter struct {
-	Node    message.NodeID
-	Address string
-}
-
-// Run runs a node until ctx is done (a controlled shutdown is tried then) or
+// Run runs a node until ctx is done, when a controlled shutdown is tried, or
 // until the node halts. It returns nil after a clean end.
-func Run(ctx context.Context, cfg Config) error { panic("not built yet") }
+func Run(ctx context.Context, cfg Config) error {
+	n, err := Start(cfg)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, n.Shutdown)()
+	return n.Wait()
+}
+
+// Start opens the data folder, recovers what is in it and starts the node.
+func Start(cfg Config) (*Node, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("server: cannot listen on %s (is another process there?): %w", cfg.Listen, err)
+	}
+	n := &Node{
+		cfg: cfg, log: cfg.Logger.With("node", cfg.Node),
+		shutdown: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if n.cfg.Advertise == "" {
+		n.cfg.Advertise = listener.Addr().String()
+	}
+	if err := n.start(listener); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *Node) start(listener net.Listener) error {
+	cfg := n.cfg
+	diskID, seed := draw(), draw()
+	begin := time.Now()
+	fs, err := vfs.OS(cfg.DataDir)
+	if err != nil {
+		return openError(cfg, err)
+	}
+	store, found, err := storage.Open(fs, storage.Options{
+		ClusterID: cfg.ClusterID, NodeID: cfg.Node, SegmentBytes: cfg.SegmentBytes, CacheBytes: -1,
+	}, diskID)
+	if err != nil {
+		return openError(cfg, err)
+	}
+	n.log.Info("opened the data folder", "folder", cfg.DataDir, "logs", len(found.Logs), "clean", found.Clean, "fresh", found.Fresh, "took", time.Since(begin))
+	n.warn(found)
+	tally := newMetrics(cfg.Node)
+	clock := clock{start: time.Now()}
+	n.store = store
+	n.core = core.New(cfg.core(draw()), found, chance.New(seed), clock.now())
+	n.driver = newDriver(n.core, store, found, tally, n.log, clock, cfg)
+	n.driver.shutdown, n.driver.stop = n.shutdown, n.stop
+	n.book.configure(cfg.Voters)
+	n.driver.afterStep = n.book.follow(n.core)
+	n.net = tcp.Listen(listener, tcp.Config{
+		Node: cfg.Node, ClusterID: cfg.ClusterID, Advertise: cfg.Advertise, Software: cfg.Software,
+		Resolve: n.book.resolve, Met: n.book.meet, Limits: cfg.Limits, Log: n.log, Count: tally.network(),
+	}, n.driver.inbox)
+	n.driver.net = n.net
+	if cfg.HTTP != "" {
+		if n.web, err = serveWeb(cfg.HTTP, n, tally); err != nil {
+			n.driver.abandon()
+			return errors.Join(err, store.Close(false))
+		}
+	}
+	n.log.Info("listening", "address", cfg.Listen, "advertised", cfg.Advertise, "cluster", cfg.ClusterID, "http", n.HTTPAddress())
+	go n.run()
+	return nil
+}
+
+// warn says what recovery found that an operator should know.
+func (n *Node) warn(found effect.Recovered) {
+	for i := range found.Logs {
+		if l := &found.Logs[i]; l.Damage != "" {
+			n.log.Error("a log is damaged: it is fetched again from a healthy replica", "log", l.ID.String(), "end", l.End, "damage", l.Damage)
+		}
+	}
+	if found.JournalDamaged != "" {
+		n.log.Error("the quorum journal is damaged: this node does not vote; empty its data folder to let it join anew", "damage", found.JournalDamaged)
+	}
+}
+
+// openError says what to do about a data folder that cannot be used.
+func openError(cfg Config, err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, storage.ErrInUse):
+		hint = "another node runs on this folder: stop it, or give this one a folder of its own"
+	case errors.Is(err, storage.ErrWrongNode):
+		hint = fmt.Sprintf("this is node %d: give it its own folder", cfg.Node)
+	case errors.Is(err, storage.ErrWrongCluster):
+		hint = fmt.Sprintf("this node is configured for cluster %q: correct the cluster id, or use another folder", cfg.ClusterID)
+	}
+	if hint != "" {
+		return fmt.Errorf("server: cannot use the data folder %s: %w; %s", cfg.DataDir, err, hint)
+	}
+	return fmt.Errorf("server: cannot use the data folder %s: %w", cfg.DataDir, err)
+}
+
+func newDriver(c Core, s store, found effect.Recovered, tally *metrics, log *slog.Logger, clock clock, cfg Config) *driver {
+	b := newInbox()
+	space := &space{store: s, inbox: b, tally: tally, log: log, reserve: max(cfg.ReserveBytes, 0)}
+	d := &driver{core: c, inbox: b, tally: tally, log: log, clock: clock, limit: cfg.ShutdownLimit, space: space}
+	d.disk = newDisk(s, found.Logs, b, tally, space.full)
+	d.journal = newJournal(s, b, tally, space.full)
+	d.tail = newTail(cfg.TailBytes)
+	d.reads = newReads(s, d.disk, d.tail, b, tally)
+	d.watching = make(chan struct{})
+	d.watchers.Go(func() { space.watch(d.disk, d.watching) })
+	return d
+}
+
+// run drives the node to its end and puts everything away.
+func (n *Node) run() {
+	defer close(n.done)
+	err := n.driver.run()
+	clean := err == nil && n.driver.settle(n.cfg.ShutdownLimit)
+	if err == nil && !clean {
+		err = errors.New("server: the disk did not take all that was to be written before the end; the node recovers when it is started again")
+	}
+	n.driver.abandon()
+	if n.web != nil {
+		n.web.close()
+	}
+	if closeErr := n.store.Close(clean); closeErr != nil && err == nil {
+		err = fmt.Errorf("server: closing the data folder: %w", closeErr)
+	}
+	if err != nil {
+		n.log.Error("stopped", "error", err)
+	} else {
+		n.log.Info("stopped")
+	}
+	n.err = err
+}
+
+// abandon ends everything that works for the driver. Nothing is sent any more.
+func (d *driver) abandon() {
+	d.inbox.close()
+	if d.net != nil {
+		if err := d.net.Close(); err != nil {
+			d.log.Warn("closing the network", "error", err)
+		}
+	}
+	close(d.watching)
+	d.watchers.Wait()
+	d.reads.close()
+	d.disk.close()
+	d.journal.close()
+}
+
+// Shutdown begins a controlled shutdown: the node hands its leaderships over,
+// flushes and ends. It does not wait.
+func (n *Node) Shutdown() { n.once[0].Do(func() { close(n.shutdown) }) }
+
+// Stop ends the node at once, as a crash would, but for what is in memory
+// being dropped in an orderly way. It does not wait.
+func (n *Node) Stop() { n.once[1].Do(func() { close(n.stop) }) }
+
+// Wait waits for the end of the node and tells why it ended: nil after a clean
+// shutdown, a *HaltError, or another failure.
+func (n *Node) Wait() error {
+	<-n.done
+	return n.err
+}
+
+// Address is where others reach the node.
+func (n *Node) Address() string { return n.cfg.Advertise }
+
+// HTTPAddress is where metrics and health checks are, or "".
+func (n *Node) HTTPAddress() string {
+	if n.web == nil {
+		return ""
+	}
+	return n.web.address
+}
+
+// ask has f called between two steps of the core, and waits for it.
+func (n *Node) ask(ctx context.Context, f func(*core.Node)) error {
+	asked := make(chan struct{})
+	n.driver.inbox.peek(func() { f(n.core); close(asked) })
+	select {
+	case <-asked:
+		return nil
+	case <-n.done:
+		return errStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Ready says whether the cluster knows this run of the node and lets it serve.
+func (n *Node) Ready(ctx context.Context) (ready bool, why string) {
+	err := n.ask(ctx, func(c *core.Node) {
+		switch s := c.Status(); {
+		case !s.Registered:
+			why = "not yet registered with the controller: is a majority of the voters up?"
+		case s.ShuttingDown:
+			why = "shutting down"
+		case s.Fenced:
+			why = "registered, and not yet let in by the controller"
+		default:
+			ready = true
+		}
+	})
+	if err != nil {
+		return false, "the core does not answer: " + err.Error()
+	}
+	return ready, why
+}
+
+// draw is a number that nobody can guess and that is not 0.
+func draw() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:]) | 1
+}
+
+var _ Core = (*core.Node)(nil)
+var _ network = (*tcp.Network)(nil)

@@ -26,9 +26,11 @@ type Config struct {
 	// Resolve tells the present address of a node, or "" when it is not known.
 	// It is called from several goroutines.
 	Resolve func(message.NodeID) string
-	Limits  Limits
-	Log     *slog.Logger
-	Count   Counters
+	// Met is told the address that a node names when it connects. It may be nil.
+	Met    func(node message.NodeID, address string)
+	Limits Limits
+	Log    *slog.Logger
+	Count  Counters
 }
 
 // Counters are told what passes. Those that are nil are not called. They are

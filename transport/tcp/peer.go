@@ -177,6 +177,9 @@ func (n *Network) serveNode(conn net.Conn, hello Hello, log *slog.Logger) {
 		n.population()
 		n.mu.Unlock()
 	}()
+	if n.cfg.Met != nil && hello.Address != "" {
+		n.cfg.Met(hello.Node, hello.Address)
+	}
 	log.Info("node connected", "address", hello.Address, "software", hello.Software)
 	r := reader{
 		conn: conn, buffered: bufio.NewReaderSize(conn, bufferSize), stall: n.cfg.Limits.Stall,

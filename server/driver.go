@@ -1,0 +1,269 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// Core is the protocol, as the driver sees it. core.Node satisfies it.
+type Core interface {
+	// Step takes one input and adds the effects that it caused to out.
+	Step(now message.Now, in effect.Input, out *effect.Out)
+	// Wake is the time of the monotonic clock at which a Tick is wanted.
+	Wake() message.Time
+}
+
+// network is what the driver needs of tcp.Network.
+type network interface {
+	Send(to message.NodeID, m message.Message)
+	Reply(token message.Token, m message.Reply)
+	Cork()
+	Flush()
+	Close() error
+}
+
+// HaltError is why a node stopped although nobody asked it to. It recovers from
+// its disk when it is started again.
+type HaltError struct{ Reason string }
+
+// Error gives the core's reason.
+func (e *HaltError) Error() string { return "server: the node halted: " + e.Reason }
+
+// ErrShutdownTimeout ends a controlled shutdown that others did not let finish.
+// Nothing is lost: the node recovers when it is started again.
+var ErrShutdownTimeout = errors.New("server: the controlled shutdown took too long; stopped without it")
+
+// errStopped ends a node that was told to stop at once.
+var errStopped = errors.New("server: stopped at once, as asked")
+
+// driver steps a core from one goroutine and carries out what it wants.
+type driver struct {
+	core    Core
+	inbox   *inbox
+	net     network
+	disk    *disk
+	journal *journal
+	tail    *tail
+	reads   *reads
+	space   *space
+	tally   *metrics
+	log     *slog.Logger
+	clock   clock
+	limit   time.Duration // of a controlled shutdown
+
+	shutdown  <-chan struct{} // closed: begin a controlled one
+	stop      <-chan struct{} // closed: end at once
+	afterStep func()          // called after each batch of inputs
+
+	out      effect.Out
+	answered []effect.Input // reads that were answered at once
+	halt     *effect.Halt
+
+	watching chan struct{} // closed: stop watching the disk's space
+	watchers sync.WaitGroup
+}
+
+// clock shows the time since the process started, and the time of day.
+type clock struct{ start time.Time }
+
+// origin keeps the monotonic time away from zero, which could pass for "none".
+const origin = message.Time(message.Second)
+
+func (c clock) now() message.Now {
+	t := time.Now()
+	return message.Now{Mono: origin + message.Time(t.Sub(c.start)), Wall: record.Timestamp(t.UnixMilli())}
+}
+
+// idle is how long the core sleeps when it waits for nothing.
+const idle = time.Hour
+
+// until is how long it takes until a time of the monotonic clock.
+func (c clock) until(t message.Time) time.Duration {
+	if t == message.Never {
+		return idle
+	}
+	return time.Duration(t-origin) - time.Since(c.start)
+}
+
+// batch is how many inputs are taken before what they caused is let go. It
+// bounds the delay of the first by the last.
+const batch = 128
+
+// run steps the core until it halts. A nil error means that it did so cleanly.
+func (d *driver) run() error {
+	timer := time.NewTimer(idle)
+	defer timer.Stop()
+	armed := message.Never // what the timer is set to
+	var expired <-chan time.Time
+	inputs := []effect.Input{effect.Tick{}} // the first gets the core going
+	d.take(inputs)
+	for d.halt == nil {
+		var peeks []func()
+		var some bool
+		clear(inputs)
+		inputs, peeks, some = d.inbox.take(inputs[:0])
+		if !some {
+			if wake := d.core.Wake(); wake != armed {
+				armed = wake
+				timer.Reset(max(d.clock.until(wake), 0))
+			}
+			select {
+			case <-d.inbox.wake:
+				continue
+			case <-timer.C:
+				d.inbox.stir()
+				armed = 0
+				inputs = append(inputs, effect.Tick{})
+			case <-d.shutdown:
+				d.inbox.stir()
+				d.shutdown = nil
+				expired = time.After(d.limit)
+				d.log.Info("shutting down: handing leaderships over", "limit", d.limit)
+				inputs = append(inputs, effect.Shutdown{})
+			case <-expired:
+				return ErrShutdownTimeout
+			case <-d.stop:
+				return errStopped
+			}
+		}
+		d.take(inputs)
+		for _, peek := range peeks {
+			peek()
+		}
+	}
+	return d.halted()
+}
+
+// take steps the core with inputs and lets go, from time to time, what they
+// caused: to the disk first, which takes longest.
+func (d *driver) take(inputs []effect.Input) {
+	start := time.Now()
+	d.tally.inputs.Add(float64(len(inputs)))
+	d.tally.batches.Inc()
+	for len(inputs) > 0 && d.halt == nil {
+		n := min(batch, len(inputs))
+		d.net.Cork()
+		for _, in := range inputs[:n] {
+			d.step(in)
+		}
+		if now := d.clock.now(); d.halt == nil && now.Mono >= d.core.Wake() {
+			d.step(effect.Tick{})
+		}
+		if d.afterStep != nil {
+			d.afterStep()
+		}
+		if d.halt != nil && !d.halt.Clean {
+			break // nothing may be sent any more
+		}
+		d.disk.kick()
+		d.net.Flush()
+		inputs = inputs[n:]
+	}
+	d.tally.stepSeconds.Add(time.Since(start).Seconds())
+}
+
+// step takes one input, and then the reads that it caused and that memory could
+// answer.
+func (d *driver) step(in effect.Input) {
+	d.stepOne(in)
+	for len(d.answered) > 0 && d.halt == nil {
+		next := d.answered[0]
+		d.answered[0] = nil
+		d.answered = d.answered[1:]
+		d.stepOne(next)
+	}
+	if len(d.answered) == 0 {
+		d.answered = d.answered[:0:cap(d.answered)]
+	}
+}
+
+func (d *driver) stepOne(in effect.Input) {
+	if d.halt != nil {
+		return
+	}
+	switch in := in.(type) {
+	case effect.Appended:
+		d.tail.wrote(in.Log, in.End)
+	case effect.Requested:
+		d.tally.requests[in.Msg.Kind()].Inc()
+	case effect.Received:
+		d.tally.received[in.Msg.Kind()].Inc()
+	}
+	d.core.Step(d.clock.now(), in, &d.out)
+	for _, e := range d.out.List {
+		d.carry(e)
+	}
+	d.out.Empty()
+}
+
+// carry begins one effect.
+func (d *driver) carry(e effect.Effect) {
+	switch e := e.(type) {
+	case effect.Send:
+		d.tally.sent[e.Msg.Kind()].Inc()
+		d.net.Send(e.To, e.Msg)
+	case effect.Reply:
+		d.net.Reply(e.Token, e.Msg)
+	case effect.Append:
+		e.Batches = d.tail.append(&e)
+		d.disk.do(e.Log, e)
+	case effect.Flush:
+		d.disk.do(e.Log, e)
+	case effect.Read:
+		if now, ok := d.reads.read(e); ok {
+			d.answered = append(d.answered, now)
+		}
+	case effect.FindTime:
+		d.reads.findTime(e)
+	case effect.CreateLog:
+		d.disk.do(e.Log, e)
+	case effect.DeleteLog:
+		d.tail.forget(e.Log)
+		d.disk.do(e.Log, e)
+	case effect.Truncate:
+		d.tail.forget(e.Log)
+		d.disk.do(e.Log, e)
+	case effect.Reset:
+		d.tail.forget(e.Log)
+		d.disk.do(e.Log, e)
+	case effect.TrimPrefix:
+		d.disk.do(e.Log, e)
+	case effect.Checkpoint:
+		d.disk.do(e.Log, e)
+	case effect.SaveQuorum, effect.ReplaceQuorum:
+		d.journal.do(e)
+	case effect.Halt:
+		d.halt = &e
+	default:
+		d.halt = &effect.Halt{Reason: fmt.Sprintf("the driver knows no effect %T", e)}
+	}
+}
+
+// halted ends the run as the core wants it.
+func (d *driver) halted() error {
+	if !d.halt.Clean {
+		return &HaltError{Reason: d.halt.Reason}
+	}
+	d.log.Info("halted cleanly", "reason", d.halt.Reason)
+	return nil
+}
+
+// settle waits until the disk has done all it was asked for. It says whether
+// everything is durable.
+func (d *driver) settle(limit time.Duration) bool {
+	done := make(chan bool, 1)
+	go func() { done <- d.disk.drain() && d.journal.drain() }()
+	select {
+	case ok := <-done:
+		return ok
+	case <-time.After(limit):
+		return false
+	}
+}
