@@ -61,7 +61,7 @@ func follow(next map[process]map[Place]int64, by process, op *history.Operation)
 // excused says whether a reader may jump from due to got: what lies between was
 // removed by retention, or records were given up.
 func (d *dossier) excused(at Place, due, got int64) bool {
-	if d.Lossy[at] {
+	if d.Lossy[at] || d.Internal[at.TopicID] {
 		return true
 	}
 	p := d.at[at]

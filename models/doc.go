@@ -45,6 +45,9 @@ type Case struct {
 	// Lossy are the partitions of which records may have been given up: an
 	// operator's unclean election said so, or the topic is gone.
 	Lossy map[Place]bool
+	// Internal are the topics that the cluster writes by itself: what readers
+	// see there was published by no client.
+	Internal map[uint64]bool
 }
 
 // Place is one partition of one topic, by the topic's id.
@@ -162,6 +165,9 @@ func (d *dossier) add(op *history.Operation) {
 	case history.Poll, history.Read:
 		for i := range op.Records {
 			r := &op.Records[i]
+			if d.Internal[r.TopicID] {
+				continue
+			}
 			at := Place{r.TopicID, r.Partition}
 			d.partition(at).see(r)
 			if op.Group != "" {
@@ -169,7 +175,7 @@ func (d *dossier) add(op *history.Operation) {
 				h.given = max(h.given, r.Offset+1)
 			}
 		}
-		if op.Kind == history.Read && op.TopicID != 0 {
+		if op.Kind == history.Read && op.TopicID != 0 && !d.Internal[op.TopicID] {
 			p := d.partition(Place{op.TopicID, op.Partition})
 			p.reads = append(p.reads, op)
 		}

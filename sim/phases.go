@@ -117,6 +117,7 @@ func (w *World) look() {
 	for _, o := range w.observers {
 		o.Rested(w)
 	}
+	w.judge()
 	w.phase = over
 }
 

@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/history"
+	"github.com/tamarack-mq/tamarack/models"
+)
+
+// judge hands what clients saw to the models, once everything has come to rest
+// and has been read. What they find breaks the run like a state that an
+// observer finds; the event is then the last one of the run.
+func (w *World) judge() {
+	c := models.Case{Operations: w.history.Operations(), Lossy: map[models.Place]bool{}, Internal: map[uint64]bool{}}
+	for _, t := range w.liveTopics() {
+		if t.Config.Internal {
+			c.Internal[uint64(t.ID)] = true
+		}
+	}
+	c.Final = w.finalLogs(c.Internal)
+	for _, part := range w.book.list {
+		if part.loss || part.deleted {
+			c.Lossy[models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}] = true
+		}
+	}
+	for _, v := range models.Judge(&c) {
+		w.fail(v.Invariant, 0, v.Anomaly, "%s: %s", v.Anomaly, v.Text)
+		return
+	}
+}
+
+// finalLogs puts together what the final reading found in each partition.
+func (w *World) finalLogs(internal map[uint64]bool) []models.Log {
+	logs := map[models.Place]*models.Log{}
+	ops := w.history.Operations()
+	for i := range ops {
+		op := &ops[i]
+		if op.Kind != history.Read || op.Client != auditorID || Span(op.Invoke) < w.quiet || internal[op.TopicID] {
+			continue
+		}
+		at := models.Place{TopicID: op.TopicID, Partition: op.Partition}
+		l := logs[at]
+		if l == nil {
+			l = &models.Log{TopicID: op.TopicID, Partition: op.Partition, Start: op.LogStart}
+			logs[at] = l
+		}
+		l.Start = max(l.Start, op.LogStart)
+		l.End = max(l.End, op.HighWatermark)
+		l.Records = append(l.Records, op.Records...)
+	}
+	var list []models.Log
+	for _, part := range w.book.list {
+		at := models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}
+		if l := logs[at]; l != nil {
+			list = append(list, *l)
+		} else if !part.deleted && !internal[at.TopicID] {
+			// Nothing to read: the reading skips what is empty.
+			list = append(list, models.Log{TopicID: at.TopicID, Partition: at.Partition, Start: int64(part.high), End: int64(part.high)})
+		}
+	}
+	slices.SortFunc(list, func(a, b models.Log) int {
+		return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), cmp.Compare(a.Partition, b.Partition))
+	})
+	return list
+}
