@@ -188,7 +188,9 @@ func (k *consumer) handOver(h *handover, o Outcome, e *Error) {
 			f.processed, f.processedEpoch = part.delivery.Next, part.delivery.Records[len(part.delivery.Records)-1].LeaderEpoch
 			deliveries = append(deliveries, part.delivery)
 		case o != OK:
+			checked := f.checked
 			f.land(part.before.Offset, part.before.LeaderEpoch)
+			f.checked = checked // it is the same history
 		}
 	}
 	if o == Unknown && k.mode == grouped {

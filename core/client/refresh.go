@@ -42,7 +42,11 @@ func (m *cluster) settle() {
 		return
 	}
 	r.wanted, r.asking = false, true
-	m.c.send(to, m.request(), m.c.cfg.RequestTimeout, m.refreshed)
+	m.c.send(to, m.request(), m.c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
+		if m.refreshed(reply, how); r.failures > 0 && how == replied && to.node != nil {
+			r.cursor++ // it lives, but it is of no use: the next one
+		}
+	})
 }
 
 // request names the topics in use.
@@ -59,7 +63,6 @@ func (m *cluster) refreshed(reply message.Reply, how ending) {
 	r.asking = false
 	info, _, ok := read[*message.MetadataReply](reply, how)
 	if ok = ok && m.apply(info); !ok {
-		r.cursor++
 		r.wanted = true
 	}
 	m.pause(ok)

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+func (s *play) ask(r message.Request, to Target) Op {
+	return s.do(func(op Op) Input { return Ask{Op: op, Request: r, Target: to} })
+}
+
+// known is a play whose client knows the brokers and topic orders.
+func known(t *testing.T) *play {
+	s := newPlay(t, func(c *Config) { c.Idempotent = false })
+	s.publish(0, "a")
+	s.metadata()
+	s.calls = nil
+	s.pass(message.Second)
+	return s
+}
+
+func TestAskingEachKindOfTarget(t *testing.T) {
+	s := known(t)
+	s.ask(&message.CreateTopic{Name: "x"}, Target{Kind: Controller})
+	s.ask(&message.DeleteRecords{}, Target{Kind: LeaderOf, Place: Place{"orders", 1}})
+	s.ask(&message.ListOffsets{}, Target{Kind: LeaderOf, Partition: orders2})
+	s.ask(&message.ListGroups{}, Target{Kind: TheNode, Node: 2})
+	require.Equal(t, []string{"CreateTopic to 1", "DeleteRecords to 2", "ListOffsets to 3", "ListGroups to 2"}, s.kinds())
+	s.calls = nil
+	op := s.ask(&message.DescribeGroup{Group: "g"}, Target{Kind: Coordinator, Group: "g"})
+	s.coordinator(3)
+	c, _ := next[*message.DescribeGroup](s)
+	require.Equal(t, message.NodeID(3), c.Node)
+	s.answer(c, &message.DescribeGroupReply{Group: "g"})
+	require.Equal(t, Result{Reply: &message.DescribeGroupReply{Group: "g"}}, s.done[op])
+}
+
+func TestAskingEveryBroker(t *testing.T) {
+	s := newPlay(t, nil)
+	op := s.ask(&message.ListGroups{}, Target{Kind: EveryBroker})
+	s.metadata()
+	require.Equal(t, []string{"ListGroups to 1", "ListGroups to 2", "ListGroups to 3"}, s.kinds())
+	for range 3 {
+		c, _ := next[*message.ListGroups](s)
+		s.answer(c, &message.ListGroupsReply{Groups: []message.GroupListing{{Members: int32(c.Node)}}})
+	}
+	require.Equal(t, OK, s.done[op].Outcome)
+	for i, r := range s.done[op].Replies {
+		require.Equal(t, message.NodeID(i+1), r.Node)
+		require.Equal(t, int32(i+1), r.Reply.(*message.ListGroupsReply).Groups[0].Members)
+	}
+}
+
+func TestAnAskIsRetriedUntilItIsAnsweredForGood(t *testing.T) {
+	s := known(t)
+	op := s.ask(&message.CreateTopic{Name: "x"}, Target{Kind: Controller})
+	c, _ := next[*message.CreateTopic](s)
+	s.answer(c, &message.CreateTopicReply{Code: message.BrokerNotAvailable})
+	s.pass(message.Second)
+	c, _ = next[*message.CreateTopic](s)
+	s.answer(c, &message.CreateTopicReply{Code: message.InvalidPartitions, Detail: "0 partitions"})
+	require.Equal(t, NotDone, s.done[op].Outcome)
+	require.Equal(t, &Error{Problem: Refused, Code: message.InvalidPartitions, Detail: "CreateTopic: 0 partitions"}, s.done[op].Err)
+}
+
+func TestAnAskWhoseFirstAttemptMayHaveWorkedIsUnknown(t *testing.T) {
+	s := known(t)
+	op := s.ask(&message.CreateTopic{Name: "x"}, Target{})
+	c, _ := next[*message.CreateTopic](s)
+	s.break_(c)
+	s.pass(message.Second)
+	c, _ = next[*message.CreateTopic](s)
+	s.answer(c, &message.CreateTopicReply{Code: message.TopicAlreadyExists})
+	require.Equal(t, Unknown, s.done[op].Outcome, "it may be this client's own")
+	require.ErrorIs(t, s.done[op].Err, message.TopicAlreadyExists)
+
+	op = s.ask(&message.DescribeGroup{}, Target{})
+	c, _ = next[*message.DescribeGroup](s)
+	s.break_(c)
+	s.pass(message.Minute)
+	require.Equal(t, NotDone, s.done[op].Outcome, "a question changes nothing")
+	require.Equal(t, TimedOut, s.done[op].Err.Problem)
+}
+
+func TestAskingOnce(t *testing.T) {
+	s := known(t)
+	op := s.do(func(op Op) Input { return Ask{Op: op, Request: &message.DeleteTopic{Name: "x"}, Once: true} })
+	c, _ := next[*message.DeleteTopic](s)
+	s.step(Failed{c.Call, Unsent})
+	require.Equal(t, NotDone, s.done[op].Outcome)
+	op = s.do(func(op Op) Input { return Ask{Op: op, Request: &message.DeleteTopic{Name: "x"}, Once: true} })
+	c, _ = next[*message.DeleteTopic](s)
+	s.break_(c)
+	require.Equal(t, Unknown, s.done[op].Outcome)
+	op = s.ask(&message.Produce{Partitions: []message.ProducePartition{{ID: record.PartitionID{}}}, Acks: message.AcksLeader}, Target{Kind: TheNode, Node: 3})
+	c, r := next[*message.Produce](s)
+	s.answer(c, refusal(r, message.NotLeaderOrFollower))
+	require.Equal(t, Unknown, s.done[op].Outcome, "raw records are not sent twice")
+	op = s.do(func(op Op) Input {
+		return Ask{Op: op, Request: &message.ListGroups{}, Target: Target{Kind: TheNode, Node: 77}, Once: true}
+	})
+	require.ErrorIs(t, s.done[op].Err, message.BrokerNotAvailable)
+}
+
+func TestDeadBootstrapAddressesAreTriedInTurn(t *testing.T) {
+	s := newPlay(t, func(c *Config) { c.Bootstrap = []string{"a:1", "b:1"} })
+	s.publish(0, "a")
+	seen := map[string]int{}
+	for range 6 {
+		c, _ := next[*message.Metadata](s)
+		seen[c.Address]++
+		s.step(Failed{c.Call, Unsent})
+		s.pass(2 * message.Second)
+	}
+	require.Equal(t, map[string]int{"a:1": 3, "b:1": 3}, seen)
+}
+
+func TestAnotherClusterIsNotFollowed(t *testing.T) {
+	s := known(t)
+	s.publish(3, "needs metadata")
+	c, _ := next[*message.Metadata](s)
+	s.answer(c, &message.MetadataReply{ClusterID: "other", Version: 99, Brokers: []message.BrokerInfo{{ID: 1, Address: "evil:1"}}})
+	require.Equal(t, "node1:1", s.c.nodes[1].address)
+	require.Equal(t, message.Version(10), s.c.cluster.version)
+}
