@@ -144,8 +144,17 @@ func (b *book) touch(r *replicaBook, stamp uint64) {
 	}
 }
 
-// extend appends the batches of an Append.
+// extend appends the batches of an Append. Batches far below the start are
+// forgotten now and then, but only here: what a step retires may be what it has
+// just committed, and the observers look after it.
 func (l *logFacts) extend(batches []byte) {
+	k := 0
+	for k < len(l.batches) && l.batches[k].End() <= l.start {
+		k++
+	}
+	if k > 64 {
+		l.batches = append(l.batches[:0], l.batches[k:]...)
+	}
 	it := record.Batches(batches)
 	for it.Next() {
 		l.batches = append(l.batches, it.Header)
@@ -163,17 +172,8 @@ func (l *logFacts) cut(to record.Offset) {
 	l.end = min(l.end, to)
 }
 
-// trim moves the start up. Batches far below it are forgotten now and then.
-func (l *logFacts) trim(start record.Offset) {
-	l.start = max(l.start, start)
-	k := 0
-	for k < len(l.batches) && l.batches[k].End() <= l.start {
-		k++
-	}
-	if k > 64 {
-		l.batches = append(l.batches[:0], l.batches[k:]...)
-	}
-}
+// trim moves the start up.
+func (l *logFacts) trim(start record.Offset) { l.start = max(l.start, start) }
 
 func (l *logFacts) reset(start record.Offset) {
 	*l = logFacts{start: start, end: start, batches: l.batches[:0]}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,9 @@ type Campaign struct {
 	Shard, Shards int    // of all seeds this campaign takes every Shards-th; 0: all
 	Budget        time.Duration
 	Workers       int // 0: one for each core
+	// Stop begins no other seed once one has failed. The lowest seed that fails
+	// is found all the same: those below it have begun by then.
+	Stop bool
 	// Plan makes the plan of a seed; nil: NewPlan.
 	Plan func(seed uint64) *Plan
 	// Each is told of every run as it ends, from one goroutine at a time.
@@ -40,6 +44,7 @@ type Report struct {
 	Busy     time.Duration `json:"busy"` // summed over workers
 	Stats    Stats         `json:"stats"`
 	Failures []Found       `json:"failures,omitempty"`
+	Lowest   *Result       `json:"lowest,omitempty"` // of the failed runs, the one with the lowest seed
 	Marks    []Mark        `json:"marks"` // all marks, also those never reached
 }
 
@@ -56,6 +61,7 @@ func (c *Campaign) Run() *Report {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	seeds := make(chan uint64)
+	var failed atomic.Bool
 	var group sync.WaitGroup
 	var lock sync.Mutex
 	for range workers {
@@ -66,6 +72,7 @@ func (c *Campaign) Run() *Report {
 				lock.Lock()
 				report.Busy += time.Since(begun)
 				tally.add(r, again)
+				failed.Store(report.Lowest != nil)
 				if c.Each != nil {
 					c.Each(r)
 				}
@@ -78,7 +85,7 @@ func (c *Campaign) Run() *Report {
 		if seed%shards != uint64(max(0, c.Shard-1))%shards {
 			continue
 		}
-		if c.Budget > 0 && time.Since(started) > c.Budget {
+		if c.Budget > 0 && time.Since(started) > c.Budget || c.Stop && failed.Load() {
 			break
 		}
 		seeds <- seed
@@ -157,6 +164,9 @@ func (t *tally) add(r *Result, again bool) {
 		rep.Void++
 		return
 	}
+	if rep.Lowest == nil || r.Seed < rep.Lowest.Seed {
+		rep.Lowest = r
+	}
 	key := string(r.Class) + " " + r.Failure.Fingerprint()
 	f := t.found[key]
 	if f == nil {
@@ -200,6 +210,9 @@ func Merge(reports []*Report) *Report {
 		out.Wall = max(out.Wall, r.Wall)
 		out.Busy += r.Busy
 		out.Stats.Add(&r.Stats)
+		if l := r.Lowest; l != nil && (out.Lowest == nil || l.Seed < out.Lowest.Seed) {
+			out.Lowest = l
+		}
 		for _, m := range r.Marks {
 			t.marks[m.Name] += m.Count
 		}
