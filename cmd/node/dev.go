@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// devOptions describe a cluster on this machine.
+type devOptions struct {
+	nodes    int
+	data     string
+	port     int
+	httpPort int
+	logs     bool
+	extra    []string // settings for every node, as name: value
+}
+
+func devCommand() *cobra.Command {
+	o := devOptions{}
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a cluster on this machine, with nothing to configure",
+		Long: `Run a cluster of three nodes on this machine, each a process of its own, with all
+data below one folder. Ctrl-C stops them all; the next start finds what they
+stored. A node that ends (try kill -9) is not started again: the command that
+does so is printed.`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd.Context(), o, cmd.OutOrStdout()) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.IntVar(&o.nodes, "nodes", 3, "Number of nodes")
+	f.StringVar(&o.data, "data", "./tamarack-data", "Folder for the data, settings and logs of all nodes")
+	f.IntVar(&o.port, "port", 9092, "Port of the first node, the others have the next ones; 0: any that are free")
+	f.IntVar(&o.httpPort, "http-port", 9192, "The same for metrics and health checks")
+	f.BoolVar(&o.logs, "logs", false, "Show the nodes' logs here instead of writing them to files")
+	f.StringArrayVar(&o.extra, "set", nil, "A setting for every node, as name=value (see serve --print-config)")
+	return cmd
+}
+
+// devNode is one child.
+type devNode struct {
+	number  int
+	address string
+	http    string
+	data    string
+	config  string
+	logFile string
+	cmd     *exec.Cmd
+	leash   io.Closer
+	ended   chan struct{}
+	err     error
+}
+
+// devCluster are the children of one run.
+type devCluster struct {
+	nodes []*devNode
+}
+
+func dev(ctx context.Context, o devOptions, out io.Writer) error {
+	c, err := startDev(o)
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	if err := c.awaitReady(ctx, func(n *devNode) {
+		fmt.Fprintf(out, "node %d ready  pid %d  address %s  http %s  data %s\n", n.number, n.cmd.Process.Pid, n.address, n.http, n.data)
+	}); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	fmt.Fprintln(out, "ready; Ctrl-C stops all nodes")
+	ends := make(chan *devNode)
+	for _, n := range c.nodes {
+		go func() { <-n.ended; ends <- n }()
+	}
+	for left := len(c.nodes); left > 0; left-- {
+		select {
+		case <-ctx.Done():
+			fmt.Fprintln(out, "stopping")
+			return nil
+		case n := <-ends:
+			if ctx.Err() != nil {
+				return nil
+			}
+			fmt.Fprintf(out, "node %d ended (%s); to start it again: node serve --config %s\n", n.number, n.outcome(), n.config)
+		}
+	}
+	return fmt.Errorf("all nodes have ended; their logs are in %s", o.data)
+}
+
+// startDev writes the nodes' settings and starts them.
+func startDev(o devOptions) (*devCluster, error) {
+	if o.nodes < 1 || o.nodes > 9 {
+		return nil, usage("%d nodes: it must be 1 to 9", o.nodes)
+	}
+	addresses, err := ports(o.nodes, o.port, "--port")
+	if err != nil {
+		return nil, err
+	}
+	https, err := ports(o.nodes, o.httpPort, "--http-port")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.data, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the data folder: %w", err)
+	}
+	var voters []string
+	for i := range min(o.nodes, 5) &^ boolToInt(o.nodes%2 == 0) {
+		voters = append(voters, fmt.Sprintf("%d@%s", i+1, addresses[i]))
+	}
+	c := &devCluster{}
+	for i := range o.nodes {
+		n := &devNode{
+			number: i + 1, address: addresses[i], http: https[i], ended: make(chan struct{}),
+			data:    filepath.Join(o.data, fmt.Sprintf("node%d", i+1)),
+			config:  filepath.Join(o.data, fmt.Sprintf("node%d.yaml", i+1)),
+			logFile: filepath.Join(o.data, fmt.Sprintf("node%d.log", i+1)),
+		}
+		if err := n.write(voters, o.extra); err != nil {
+			c.stop()
+			return nil, err
+		}
+		if err := n.start(o.logs); err != nil {
+			c.stop()
+			return nil, err
+		}
+		c.nodes = append(c.nodes, n)
+	}
+	return c, nil
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// ports finds an address on loopback for each node.
+func ports(count, first int, flag string) ([]string, error) {
+	var addresses []string
+	var held []net.Listener // so that none is given out twice
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	for i := range count {
+		port := 0
+		if first != 0 {
+			port = first + i
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return nil, fmt.Errorf("port %d is taken (%w): does another cluster run? Choose another port with %s, or %s 0 for any", port, err, flag, flag)
+		}
+		held = append(held, l)
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses, nil
+}
+
+// write makes the node's settings file.
+func (n *devNode) write(voters, extra []string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by node dev at each start.\nnode: %d\ncluster: dev\ndata: %q\nlisten: %s\nhttp: %s\npprof: true\nreserve-bytes: 64MiB\nshutdown-limit: 3s\nvoters:\n",
+		n.number, n.data, n.address, n.http)
+	for _, v := range voters {
+		fmt.Fprintf(&b, "  - %s\n", v)
+	}
+	for _, s := range extra {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return usage("--set %q: write it as name=value", s)
+		}
+		fmt.Fprintf(&b, "%s: %q\n", name, value)
+	}
+	if err := os.WriteFile(n.config, []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("cannot write the settings of node %d: %w", n.number, err)
+	}
+	return nil
+}
+
+// start runs the node in a process group of its own, so that Ctrl-C reaches it
+// through us alone.
+func (n *devNode) start(logs bool) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	n.cmd = exec.Command(self, "serve", "--leash", "--config", n.config)
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var done func()
+	if logs {
+		w := &prefixed{prefix: fmt.Sprintf("[%d] ", n.number), to: os.Stderr}
+		n.cmd.Stderr, done = w, func() {}
+	} else {
+		f, err := os.Create(n.logFile)
+		if err != nil {
+			return fmt.Errorf("cannot write a log: %w", err)
+		}
+		n.cmd.Stderr, done = f, func() { f.Close() }
+	}
+	if n.leash, err = n.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := n.cmd.Start(); err != nil {
+		done()
+		return fmt.Errorf("cannot start node %d: %w", n.number, err)
+	}
+	go func() {
+		n.err = n.cmd.Wait()
+		done()
+		close(n.ended)
+	}()
+	return nil
+}
+
+// outcome says how the node ended, with the last word of its log.
+func (n *devNode) outcome() string {
+	text := "exit status 0"
+	if n.err != nil {
+		text = n.err.Error()
+	}
+	if log, err := os.ReadFile(n.logFile); err == nil && n.err != nil {
+		lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
+		if last := lines[len(lines)-1]; len(last) > 0 && !strings.Contains(text, "killed") {
+			text += ": " + string(last)
+		}
+	}
+	return text
+}
+
+// devPatience is how long the nodes may take to become ready.
+const devPatience = time.Minute
+
+// awaitReady waits until every node serves, and tells of each.
+func (c *devCluster) awaitReady(ctx context.Context, tell func(*devNode)) error {
+	ctx, cancel := context.WithTimeout(ctx, devPatience)
+	defer cancel()
+	for _, n := range c.nodes {
+		for !n.ready(ctx) {
+			select {
+			case <-n.ended:
+				return fmt.Errorf("node %d did not start: %s", n.number, n.outcome())
+			case <-ctx.Done():
+				return fmt.Errorf("node %d is not ready after %s; its log is %s", n.number, devPatience, n.logFile)
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		tell(n)
+	}
+	return nil
+}
+
+func (n *devNode) ready(ctx context.Context) bool {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.http+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// stop ends all nodes and waits for them.
+func (c *devCluster) stop() {
+	for _, n := range c.nodes {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	for _, n := range c.nodes {
+		<-n.ended
+		n.leash.Close()
+	}
+}
+
+// addresses of the nodes, for clients.
+func (c *devCluster) addresses() []string {
+	var all []string
+	for _, n := range c.nodes {
+		all = append(all, n.address)
+	}
+	return all
+}
+
+// prefixed writes whole lines with a prefix.
+type prefixed struct {
+	mu      sync.Mutex
+	prefix  string
+	to      io.Writer
+	partial []byte
+}
+
+// Write passes on the whole lines and keeps the rest.
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.partial = append(p.partial, b...)
+	for {
+		end := bytes.IndexByte(p.partial, '\n')
+		if end < 0 {
+			return len(b), nil
+		}
+		if _, err := fmt.Fprintf(p.to, "%s%s\n", p.prefix, p.partial[:end]); err != nil {
+			return 0, err
+		}
+		p.partial = p.partial[end+1:]
+	}
+}

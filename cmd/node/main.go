@@ -1,0 +1,119 @@
+// Command node runs nodes of a Tamarack cluster and talks to clusters.
+//
+// Exit codes: 0 success; 1 what was asked for failed; 2 it was asked for in a
+// wrong way; 3 a node halted since it could not trust its own state or disk.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tamarack-mq/tamarack/server"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitHalted = 3
+)
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The second signal ends the process at once, as it does by default.
+	defer context.AfterFunc(ctx, stop)()
+	root := rootCommand()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "error:", strings.TrimPrefix(err.Error(), "error: "))
+	var usage *usageError
+	var halt *server.HaltError
+	switch {
+	case errors.As(err, &halt):
+		return exitHalted
+	case errors.As(err, &usage), strings.HasPrefix(err.Error(), "unknown command"):
+		fmt.Fprintf(os.Stderr, "hint: %s --help\n", command.CommandPath())
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// usageError is a command line that cannot be carried out.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "node",
+		Short: "Run a Tamarack cluster, or talk to one",
+		Long: `Tamarack is a distributed message queue with Kafka's semantics.
+
+  node dev                          three nodes on this machine, nothing to configure
+  node topic create orders          then, in another terminal
+  echo hello | node publish orders
+  node poll --group g --topic orders --max 1`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(devCommand(), serveCommand())
+	return root
+}
+
+// version is what the build knows of the source it came from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case "vcs.modified":
+			if s.Value == "true" {
+				dirty = "+changes"
+			}
+		}
+	}
+	if revision == "" {
+		return info.Main.Version
+	}
+	return revision + dirty
+}
+
+// software is how this program names itself to others.
+func software() string { return "tamarack/" + version() }
+
+// exactArgs is cobra.ExactArgs with an error that says what is missing.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return usage("missing %s", strings.Join(names[len(args):], " and "))
+		}
+		if len(args) > len(names) {
+			return usage("%q is one argument too many", args[len(names)])
+		}
+		return nil
+	}
+}
