@@ -110,7 +110,7 @@ func (p *partition) cutSegments(k int, to record.Offset, pos int64) error {
 	}
 	all := append(p.segments[:len(p.segments):len(p.segments)], p.beyond...)
 	for n := len(all) - 1; n > k; n-- {
-		if err := p.removeSegment(all[n]); err != nil {
+		if err := p.store.removeSegment(all[n]); err != nil {
 			return err
 		}
 		if err := p.store.fs.SyncDir(p.dir); err != nil {
@@ -159,12 +159,12 @@ func (p *partition) indexOf(k int) (*index, error) {
 	return &own, nil
 }
 
-func (p *partition) removeSegment(s *segment) error {
-	p.store.handles.drop(s)
-	if err := removeFile(p.store.fs, indexPath(s)); err != nil {
+func (s *Store) removeSegment(seg *segment) error {
+	s.handles.drop(seg)
+	if err := removeFile(s.fs, indexPath(seg)); err != nil {
 		return err
 	}
-	return removeFile(p.store.fs, s.path)
+	return removeFile(s.fs, seg.path)
 }
 
 // cutEpochs forgets the epochs that begin at or above to, durably.
@@ -374,11 +374,19 @@ func (p *partition) trim(start record.Offset) error {
 			return err
 		}
 	}
+	p.flushing.Lock() // a flush may have names in hand
+	defer p.flushing.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dead := 0
 	if p.damage == nil { // else what is there is left as it is
 		dead = p.segmentOf(start)
+	}
+	if dead > 0 && p.newNames { // what stays must outlive what goes
+		if err := p.store.fs.SyncDir(p.dir); err != nil {
+			return err
+		}
+		p.newNames = false
 	}
 	gone := p.segments[:dead]
 	p.segments = p.segments[dead:]
@@ -394,7 +402,7 @@ func (p *partition) trim(start record.Offset) error {
 	p.start = start
 	p.cuts++
 	for _, s := range gone {
-		if err := p.removeSegment(s); err != nil {
+		if err := p.store.removeSegment(s); err != nil {
 			return err
 		}
 	}
@@ -417,8 +425,8 @@ func (s *Store) remove(id record.PartitionID) error {
 	for _, seg := range p.segments {
 		s.handles.drop(seg)
 	}
-	if !p.unborn {
-		if err := s.marks.set(p.slot, func(s *slot) { s.mark, s.at = mark{}, place{} }); err != nil {
+	if !p.unborn { // a folder that is missing is no damage from here on
+		if err := s.marks.set(p.slot, func(s *slot) { s.leaving = true }); err != nil {
 			return err
 		}
 	}
@@ -427,6 +435,11 @@ func (s *Store) remove(id record.PartitionID) error {
 	}
 	if err := s.fs.SyncDir(""); err != nil {
 		return err
+	}
+	if !p.unborn { // nor may it speak for a log that is made under the same name
+		if err := s.marks.set(p.slot, func(s *slot) { s.mark, s.at = mark{}, place{} }); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	delete(s.logs, id)

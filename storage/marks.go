@@ -20,12 +20,13 @@ import (
 // and synced. A mark that rises is written to the copies in turn after each
 // flush, and synced only now and then: a lost one costs certainty, not truth.
 const (
-	slotSize      = 64
-	slotsPerBlock = 8
-	copyGap       = slotsPerBlock * slotSize // one sector
-	blockSize     = 2 * copyGap
-	marksGrowth   = 16 * blockSize
-	journalSlot   = 0
+	slotSize       = 64
+	slotsPerBlock  = 8
+	copyGap        = slotsPerBlock * slotSize // one sector
+	blockSize      = 2 * copyGap
+	marksGrowth    = 16 * blockSize
+	slotsPerGrowth = 16 * slotsPerBlock
+	journalSlot    = 0
 )
 
 // noMark stands where nothing is known to be durable.
@@ -35,11 +36,12 @@ const noMark record.Offset = -1
 type mark struct {
 	live         bool // the slot is in use: the log's name is durable
 	suspect      bool // what was durable is not known any more: the marks were lost
+	leaving      bool // the log is being deleted: its folder may be gone
 	id           record.PartitionID
 	segmentBytes int32
 	start        record.Offset // of the log. Of the journal: its generation
 	end          record.Offset // all below is durable; noMark. Of the journal: frames
-	hw           record.Offset // as of the last checkpoint
+	hw           record.Offset // as of the last checkpoint. Of the journal: slots in the file
 	names        uint32        // foldNames of the segments up to end
 }
 
@@ -65,6 +67,7 @@ func slotPosition(n int) int64 {
 const (
 	slotLive    = 1
 	slotSuspect = 2
+	slotLeaving = 4
 )
 
 func (s *slot) encode(n int) [slotSize]byte {
@@ -75,6 +78,9 @@ func (s *slot) encode(n int) [slotSize]byte {
 	}
 	if s.suspect {
 		flags |= slotSuspect
+	}
+	if s.leaving {
+		flags |= slotLeaving
 	}
 	binary.BigEndian.PutUint64(b[0:], s.version)
 	binary.BigEndian.PutUint64(b[8:], uint64(s.id.Topic))
@@ -102,6 +108,7 @@ func decodeSlot(b []byte, n int) (s slot, ok bool) {
 	s = slot{version: binary.BigEndian.Uint64(b), mark: mark{
 		live:    flags&slotLive != 0,
 		suspect: flags&slotSuspect != 0,
+		leaving: flags&slotLeaving != 0,
 		id: record.PartitionID{
 			Topic: record.TopicID(binary.BigEndian.Uint64(b[8:])),
 			Index: int32(binary.BigEndian.Uint32(b[16:])),
@@ -119,6 +126,9 @@ func decodeSlot(b []byte, n int) (s slot, ok bool) {
 // intact. No slots at all: the file is lost.
 func decodeMarks(b []byte) (slots []slot, broken bool) {
 	for n := 0; slotPosition(n)+copyGap+slotSize <= int64(len(b)); n++ {
+		if n > journalSlot && slots[journalSlot].live && n >= int(slots[journalSlot].hw) {
+			break
+		}
 		at := slotPosition(n)
 		one, ok1 := decodeSlot(b[at:at+slotSize], n)
 		two, ok2 := decodeSlot(b[at+copyGap:at+copyGap+slotSize], n)
@@ -131,11 +141,12 @@ func decodeMarks(b []byte) (slots []slot, broken bool) {
 	return slots, broken
 }
 
-// encodeMarks lays out the whole file, both copies of each slot.
+// encodeMarks lays out the whole file, both copies of each slot, and says in
+// the journal's how many there are.
 func encodeMarks(slots []slot) []byte {
-	blocks := (len(slots) + slotsPerBlock - 1) / slotsPerBlock
-	size := int64(blocks) * blockSize
-	b := make([]byte, (size+marksGrowth-1)/marksGrowth*marksGrowth)
+	growths := (len(slots) + slotsPerGrowth - 1) / slotsPerGrowth
+	slots[journalSlot].hw = record.Offset(growths * slotsPerGrowth)
+	b := make([]byte, growths*marksGrowth)
 	for n := range slots {
 		if slots[n].version == 0 {
 			continue
@@ -152,7 +163,6 @@ type marks struct {
 	mu      sync.Mutex
 	syncing sync.Mutex // one sync at a time; taken before mu
 	file    vfs.File
-	size    int64
 	slots   []slot
 	free    []int
 	dirty   []int // slots written since the last sync
@@ -175,14 +185,12 @@ func openMarks(d vfs.FS, slots []slot, missing, broken bool) (*marks, error) {
 		return nil, err
 	}
 	m := &marks{file: f, slots: slots}
-	if m.size, err = f.Size(); err == nil && !missing {
-		err = m.rewrite(content, broken)
+	if !missing {
+		if err := m.rewrite(content, broken); err != nil {
+			_ = f.Close()
+			return nil, err
+		}
 	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	m.size = max(m.size, int64(len(content)))
 	for n := range slots {
 		slots[n].sure = slots[n].at
 		if n != journalSlot && !slots[n].live {
@@ -195,8 +203,15 @@ func openMarks(d vfs.FS, slots []slot, missing, broken bool) (*marks, error) {
 // rewrite writes the slots in place. Broken ones are cleared only when all
 // others are durable: until then they tell that some log may have lost its own.
 func (m *marks) rewrite(content []byte, broken bool) error {
-	if m.size < int64(len(content)) {
-		if err := writeFull(m.file, make([]byte, int64(len(content))-m.size), m.size); err != nil {
+	size, err := m.file.Size()
+	if err != nil {
+		return err
+	}
+	if size < int64(len(content)) {
+		if err := writeFull(m.file, make([]byte, int64(len(content))-size), size); err != nil {
+			return err
+		}
+		if err := m.file.Sync(); err != nil {
 			return err
 		}
 	}
@@ -227,15 +242,35 @@ func (m *marks) claim() (int, error) {
 		return n, nil
 	}
 	n := len(m.slots)
-	if slotPosition(n)+copyGap+slotSize > m.size {
-		// Zeros, and not a hole: what is written in place later must not need room.
-		if err := writeFull(m.file, make([]byte, marksGrowth), m.size); err != nil {
+	if n >= m.capacity() {
+		if err := m.grow(); err != nil {
 			return 0, err
 		}
-		m.size += marksGrowth
 	}
 	m.slots = append(m.slots, slot{})
 	return n, nil
+}
+
+// capacity is the number of slots that are durably there, used or not.
+func (m *marks) capacity() int { return int(m.slots[journalSlot].hw) }
+
+// grow adds slots. They count only when they are durably empty: what a crash
+// leaves behind the end of a file that grew may be anything. They are zeros and
+// not a hole, because what is written in place later must not need room.
+func (m *marks) grow() error {
+	at := m.capacity()
+	if err := writeFull(m.file, make([]byte, marksGrowth), slotPosition(at)); err != nil {
+		return err
+	}
+	if err := m.file.Sync(); err != nil {
+		return err
+	}
+	m.slots[journalSlot].hw += slotsPerGrowth
+	m.touch(journalSlot)
+	if err := m.write(journalSlot, true, true); err != nil {
+		return err
+	}
+	return m.file.Sync()
 }
 
 // release gives back a slot whose log is gone.

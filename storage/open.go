@@ -113,17 +113,26 @@ func (s *Store) recover(found *effect.Recovered) error {
 	s.journal = journal
 	found.Journal, found.JournalDamaged = frames, problem
 	if !journal.damaged {
-		slots[journalSlot].mark = mark{live: true, start: record.Offset(journal.generation), end: record.Offset(journal.frames)}
+		m := &slots[journalSlot].mark
+		m.start, m.end = record.Offset(journal.generation), record.Offset(journal.frames)
 	}
 	slots[journalSlot].at = place{record.Offset(journal.generation), journal.end}
 	slots[journalSlot].version++
 
-	slots, err = s.recoverLogs(found, folders, slots, broken || missing)
+	slots, dead, err := s.recoverLogs(found, folders, slots, broken || missing)
 	if err != nil {
 		return err
 	}
-	s.marks, err = openMarks(s.fs, slots, missing, broken)
-	return err
+	if s.marks, err = openMarks(s.fs, slots, missing, broken); err != nil {
+		return err
+	}
+	// Only now are the starts durable below which these lie.
+	for _, seg := range dead {
+		if err := s.removeSegment(seg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tidy finishes or takes back what a crash has cut off, and lists the folders
@@ -136,6 +145,9 @@ func (s *Store) tidy() ([]record.PartitionID, error) {
 	there := map[string]bool{}
 	for _, e := range list {
 		there[e.Name] = true
+	}
+	if err := s.fs.SyncDir(""); err != nil { // what is acted upon must not be undone
+		return nil, err
 	}
 	var logs []record.PartitionID
 	for _, e := range list {
@@ -170,20 +182,23 @@ func isFolder(name string) bool {
 // recoverLogs opens the logs of all folders, and finds those that should have
 // one. It gives each log a slot, and fills the slot in. doubt says that a log
 // without a slot may have lost it.
-func (s *Store) recoverLogs(found *effect.Recovered, folders []record.PartitionID, slots []slot, doubt bool) ([]slot, error) {
+func (s *Store) recoverLogs(found *effect.Recovered, folders []record.PartitionID, slots []slot, doubt bool) (_ []slot, dead []*segment, _ error) {
 	slotOf := map[record.PartitionID]int{}
-	for n := journalSlot + 1; n < len(slots); n++ {
-		if slots[n].live {
-			slotOf[slots[n].id] = n
-		}
-	}
 	present := map[record.PartitionID]bool{}
 	for _, id := range folders {
 		present[id] = true
 	}
 	for n := journalSlot + 1; n < len(slots); n++ {
-		if id := slots[n].id; slots[n].live && !present[id] {
-			folders = append(folders, id) // reported as missing
+		switch m := &slots[n].mark; {
+		case !m.live:
+		case present[m.id]:
+			slotOf[m.id], m.leaving = n, false
+		case m.leaving:
+			*m = mark{}
+			slots[n].version++
+		default:
+			slotOf[m.id] = n
+			folders = append(folders, m.id) // reported as missing
 		}
 	}
 	free := 0
@@ -202,13 +217,15 @@ func (s *Store) recoverLogs(found *effect.Recovered, folders []record.PartitionI
 		if known {
 			was = slots[n].mark
 		}
-		p, log, err := s.recoverLog(was, known, found.Clean)
+		r, err := s.recoverLog(was, known, found.Clean)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		p := r.p
 		if p == nil {
 			continue // it never was
 		}
+		dead = append(dead, r.dead...)
 		if !known {
 			n = nextFree()
 		}
@@ -219,13 +236,13 @@ func (s *Store) recoverLogs(found *effect.Recovered, folders []record.PartitionI
 			slots[n].at = p.place()
 		}
 		s.logs[id] = p
-		found.Logs = append(found.Logs, log)
+		found.Logs = append(found.Logs, r.log)
 	}
 	sortLogs(found.Logs)
 	if found.Clean {
-		return slots, nil
+		return slots, dead, nil
 	}
-	return slots, s.fs.SyncDir("")
+	return slots, dead, s.fs.SyncDir("")
 }
 
 // recoverJournal opens the quorum journal. Its intact bytes are written again:

@@ -289,6 +289,10 @@ func (p *partition) write(b []byte) error {
 
 // roll begins a segment behind the last, all of which is durable.
 func (p *partition) roll() error {
+	if p.writing != nil { // a write found no room, and nothing was flushed since
+		p.store.handles.release(p.writing)
+		p.writing = nil
+	}
 	old, closed := p.last(), p.index
 	if err := p.addSegment(p.end); err != nil {
 		return err

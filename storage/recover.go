@@ -32,19 +32,21 @@ type recovery struct {
 	state   []byte // of the checkpoint
 	indexed int64  // bytes of the last segment that its index file tells of; -1: unknown
 	atFloor int64  // where in the last segment the floor is
+	dead    []*segment
 	log     effect.RecoveredLog
 }
 
-// recoverLog opens one log. It returns nil when there is nothing of it that was
-// ever flushed.
-func (s *Store) recoverLog(was mark, known, clean bool) (*partition, effect.RecoveredLog, error) {
+// recoverLog opens one log. Its partition is nil when there is nothing of it
+// that was ever flushed.
+func (s *Store) recoverLog(was mark, known, clean bool) (*recovery, error) {
 	p := s.newPartition(was.id, 0, was.segmentBytes)
 	r := &recovery{p: p, was: was, known: known, clean: clean, floor: was.end, log: effect.RecoveredLog{ID: was.id}}
 	err := r.run()
 	if errors.Is(err, errNeverWas) {
-		return nil, r.log, removeAll(s.fs, p.dir)
+		r.p = nil
+		err = removeAll(s.fs, p.dir)
 	}
-	return p, r.log, err
+	return r, err
 }
 
 var errNeverWas = errors.New("nothing of the log was ever flushed")
@@ -65,9 +67,7 @@ func (r *recovery) run() error {
 		return r.report(p.start, 0, 0, fmt.Sprintf("the first segment begins at %d", p.segments[0].base))
 	}
 	p.start = max(p.start, p.segments[0].base)
-	if err := r.dropDead(); err != nil {
-		return err
-	}
+	r.dropDead()
 	if err := r.readCheckpoint(); err != nil {
 		return err
 	}
@@ -129,17 +129,14 @@ func (r *recovery) list() error {
 	return nil
 }
 
-// dropDead removes the segments that lie wholly below the log start: the crash
-// came before they were all gone.
-func (r *recovery) dropDead() error {
+// dropDead leaves out the segments that lie wholly below the log start: the
+// crash came before they were all gone.
+func (r *recovery) dropDead() {
 	p := r.p
 	for len(p.segments) > 1 && p.segments[1].base <= p.start {
-		if err := p.removeSegment(p.segments[0]); err != nil {
-			return err
-		}
+		r.dead = append(r.dead, p.segments[0])
 		p.segments = p.segments[1:]
 	}
-	return nil
 }
 
 // readCheckpoint takes in the checkpoint. It was written after the records

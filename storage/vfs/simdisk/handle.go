@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/storage/vfs"
 )
 
@@ -103,9 +104,9 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	_, fail := d.begin()
 	d.stats.Writes++
 	if fail != nil { // the armed crash comes inside this write
-		n = d.crashIn.random.Between(0, n)
+		n = h.part(off, n, d.crashIn.random)
 	} else if d.failWrite.due() {
-		n, fail = d.failWrite.random.Between(0, n), ErrIO
+		n, fail = h.part(off, n, d.failWrite.random), ErrIO
 	}
 	if fits := d.room(h.file, off, n); fits < n {
 		n = fits
@@ -115,6 +116,17 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	}
 	h.put(b[:n], off)
 	return int(n), fail
+}
+
+// part is how many of n bytes at off an interrupted write takes: any number of
+// those that are added to the file, but whole sectors of those that are there
+// already.
+func (h *handle) part(off, n int64, random *chance.Stream) int64 {
+	end := off + random.Between(0, n)
+	if end < int64(len(h.file.data)) && end < off+n {
+		end -= end % sectorSize
+	}
+	return max(end, off) - off
 }
 
 // room is how many of n bytes at off still fit.
