@@ -3,7 +3,10 @@ package sim
 import "fmt"
 
 // Empty says that nothing is promised.
-func (e *Expect) Empty() bool { return len(e.Holds) == 0 && len(e.Seen) == 0 && !e.Loss }
+func (e *Expect) Empty() bool {
+	return len(e.Holds) == 0 && len(e.Seen) == 0 && !e.Loss && !e.NoLoss && len(e.Owned) == 0 &&
+		len(e.Groups) == 0 && !e.KeysInOrder && !e.KeysMoved && !e.Reread
+}
 
 // Unmet says which promises of a plan its run did not keep.
 func Unmet(p *Plan, r *Result) (complaints []string) {
@@ -22,7 +25,7 @@ func Unmet(p *Plan, r *Result) (complaints []string) {
 	if lost := LostAcked(r.History); p.Expect.Loss && lost == 0 {
 		complaints = append(complaints, "no record acknowledged with acks 0 or 1 was lost, which this scenario is to show")
 	}
-	return complaints
+	return append(complaints, unshown(&p.Expect, newEvidence(r.History))...)
 }
 
 // Invariants lists the invariants that observers enforce.

@@ -108,4 +108,37 @@ type Expect struct {
 	// Loss says that records acknowledged with acks 0 or 1 must have been lost:
 	// the scenario shows that the weaker promise is weaker.
 	Loss bool `json:"loss,omitempty"`
+	// NoLoss says that every acknowledged record, whatever its acks, was found.
+	NoLoss bool `json:"noLoss,omitempty"`
+	// Owned are moments at which the members of a group must have owned so many
+	// partitions each.
+	Owned []OwnedExpect `json:"owned,omitempty"`
+	// Groups is what must have become of the records that groups read.
+	Groups []GroupExpect `json:"groups,omitempty"`
+	// KeysInOrder: whoever read got the records of each key in the order sent,
+	// as long as the topic had as many partitions.
+	KeysInOrder bool `json:"keysInOrder,omitempty"`
+	// KeysMoved: some key has records in two partitions.
+	KeysMoved bool `json:"keysMoved,omitempty"`
+	// Reread: some record was read by two clients, and twice by one.
+	Reread bool `json:"reread,omitempty"`
+}
+
+// OwnedExpect is who owns how much at one moment: the numbers of partitions
+// that the members of a group own, in falling order.
+type OwnedExpect struct {
+	Group  string `json:"group"`
+	At     Span   `json:"at"`
+	Counts []int  `json:"counts"`
+}
+
+// GroupExpect is what a group must have got. Repeated and Skipped are "some",
+// "none" or "" (either).
+type GroupExpect struct {
+	Group    string `json:"group"`
+	All      bool   `json:"all,omitempty"`      // every acknowledged record that is still there
+	Repeated string `json:"repeated,omitempty"` // records that it was given twice
+	Skipped  string `json:"skipped,omitempty"`  // records that it has passed over
+	Behind   int    `json:"behind,omitempty"`   // it was at some time this many records behind
+	Resumed  bool   `json:"resumed,omitempty"`  // a restarted member went on where it had committed
 }
