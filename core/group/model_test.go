@@ -318,7 +318,9 @@ func (w *world) obliterate() {
 		w.pass(2 * message.Hour)
 		return
 	}
-	clear(w.floor)
+	clear(w.floor) // and with it what is still under way
+	clear(w.commits)
+	clear(w.fetches)
 	w.send(&message.DeleteGroup{Group: worldGroup})
 }
 
