@@ -172,6 +172,9 @@ func (u *user) config() client.Config {
 	}
 	t := &w.plan.Timing
 	c.RequestTimeout = message.Duration(t.ClientRequest)
+	if t.ClientMetadata > 0 {
+		c.MetadataMaxAge = message.Duration(t.ClientMetadata)
+	}
 	c.DeliveryTimeout = message.Duration(t.ClientDelivery)
 	c.SessionTimeout = message.Duration(t.GroupSession)
 	c.RebalanceTimeout = 2 * message.Duration(t.GroupSession)

@@ -74,72 +74,78 @@ func unshown(x *Expect, e *evidence) []string {
 }
 
 // owned are the numbers of partitions that the members of a group own at a
-// moment, in falling order. A member that owns nothing counts when it polled
-// before and is still there.
+// moment, in falling order. A member is there when it has polled lately.
 func (e *evidence) owned(group string, at Span) []int {
+	const lately = 3 * Second
 	held := map[int32]map[place]bool{}
-	left := map[int32]bool{}
+	polled := map[int32]Span{}
 	for i := range e.ops {
 		op := &e.ops[i]
-		if op.Group != group || Span(op.Invoke) > at {
+		if Span(op.Invoke) > at {
+			break
+		}
+		if op.Kind == history.Restarted {
+			delete(held, op.Client)
+		}
+		if op.Group != group {
 			continue
+		}
+		if held[op.Client] == nil {
+			held[op.Client] = map[place]bool{}
 		}
 		switch op.Kind {
 		case history.Poll:
-			if held[op.Client] == nil {
-				held[op.Client] = map[place]bool{}
-			}
+			polled[op.Client] = Span(op.Invoke)
 		case history.Assigned, history.Revoked:
-			if held[op.Client] == nil {
-				held[op.Client] = map[place]bool{}
-			}
 			for _, p := range op.Positions {
 				held[op.Client][place{p.TopicID, p.Partition}] = op.Kind == history.Assigned
 			}
-		case history.Restarted:
-			held[op.Client] = nil
-		case history.Admin:
-			left[op.Client] = left[op.Client] || op.Verb == "close"
 		}
 	}
 	var counts []int
-	for client, places := range held {
+	for client, last := range polled {
+		if at-last > lately || held[client] == nil {
+			continue
+		}
 		n := 0
-		for _, owns := range places {
+		for _, owns := range held[client] {
 			if owns {
 				n++
 			}
 		}
-		if n > 0 || !left[client] && places != nil {
-			counts = append(counts, n)
-		}
+		counts = append(counts, n)
 	}
 	slices.SortFunc(counts, func(a, b int) int { return cmp.Compare(b, a) })
 	return counts
 }
 
-// keyOutOfOrder looks for a key whose records some client got in another order
-// than they were sent in, within one partition.
+// keyOutOfOrder looks for a key whose records of one producer stand in another
+// order than they were sent in, within one partition.
 func (e *evidence) keyOutOfOrder() string {
-	sent := map[string]int64{} // value to the place in its producer's order
+	type origin struct {
+		client, session int32
+		sequence        int64
+	}
+	sent := map[string]origin{} // by value
 	for i := range e.ops {
 		if op := &e.ops[i]; op.Kind == history.Publish && op.Key != nil {
-			sent[string(op.Value)] = op.Sequence
+			sent[string(op.Value)] = origin{op.Client, op.Session, op.Sequence}
 		}
 	}
 	type stream struct {
-		at  place
-		key string
+		at              place
+		key             string
+		client, session int32
 	}
 	last := map[stream]*history.Record{}
 	for _, at := range e.places() {
 		for _, r := range e.records(at) {
-			seq, known := sent[string(r.Value)]
+			from, known := sent[string(r.Value)]
 			if !known {
 				continue
 			}
-			s := stream{at, string(r.Key)}
-			if before := last[s]; before != nil && sent[string(before.Value)] > seq {
+			s := stream{at, string(r.Key), from.client, from.session}
+			if before := last[s]; before != nil && sent[string(before.Value)].sequence > from.sequence {
 				return fmt.Sprintf("key %q: %q stands before %q, which was sent first", r.Key, before.Value, r.Value)
 			}
 			last[s] = r

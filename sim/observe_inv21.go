@@ -12,6 +12,7 @@ import (
 type oneOwner struct {
 	blind
 	owners map[claim]string
+	last   map[claim]string // the last owner that any coordinator knew
 }
 
 // claim is a partition in a group.
@@ -31,7 +32,7 @@ func (o *oneOwner) Stepped(w *World, n *Node, in effect.Input, out []effect.Effe
 		return
 	}
 	if o.owners == nil {
-		o.owners = map[claim]string{}
+		o.owners, o.last = map[claim]string{}, map[claim]string{}
 	}
 	clear(o.owners)
 	c.Groups().EachOwner(func(_ int32, owner group.Owner) bool {
@@ -41,6 +42,12 @@ func (o *oneOwner) Stepped(w *World, n *Node, in effect.Input, out []effect.Effe
 			return false
 		}
 		o.owners[at] = owner.Member
+		if before := o.last[at]; before != owner.Member {
+			if before != "" {
+				w.mark(markRebalanced)
+			}
+			o.last[at] = owner.Member
+		}
 		return true
 	})
 }

@@ -51,6 +51,7 @@ type TimingPlan struct {
 	GroupHeartbeat  Span `json:"groupHeartbeat,omitempty"`
 	ClientRequest   Span `json:"clientRequest,omitempty"`
 	ClientDelivery  Span `json:"clientDelivery,omitempty"`
+	ClientMetadata  Span `json:"clientMetadata,omitempty"` // how old a client's picture may get
 }
 
 // PhasePlan divides a run: warm up without faults; faults; a heal after which
