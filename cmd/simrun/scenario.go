@@ -2,17 +2,23 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tamarack-mq/tamarack/scenarios"
 	"github.com/tamarack-mq/tamarack/sim"
+	"github.com/tamarack-mq/tamarack/topology"
 )
 
 func scenarioCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "scenario [NAME...]",
+		Use:   "scenario [NAME or FILE...]",
 		Short: "Plays named scenarios; all of them without a name.",
+		Long: `Plays named scenarios, plans from files (*.json), or the configuration of a
+topic with its producer and consumer groups (*.yaml), which is run under
+crashes and power losses. Without a name all named scenarios are played.`,
 		RunE: func(_ *cobra.Command, names []string) error {
 			plans, err := loadScenarios(names)
 			if err != nil {
@@ -49,7 +55,15 @@ func loadScenarios(names []string) (plans []*sim.Plan, err error) {
 		names = scenarios.Names()
 	}
 	for _, name := range names {
-		b, err := scenarios.Read(name)
+		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+			t, err := topology.Load(name)
+			if err != nil {
+				return nil, err
+			}
+			plans = append(plans, sim.TopologyPlan(t))
+			continue
+		}
+		b, err := readScenario(name)
 		if err != nil {
 			return nil, fmt.Errorf("there is no scenario %q: see simrun list", name)
 		}
@@ -63,6 +77,14 @@ func loadScenarios(names []string) (plans []*sim.Plan, err error) {
 		plans = append(plans, p)
 	}
 	return plans, nil
+}
+
+// readScenario reads a plan from a file, or one of the named ones.
+func readScenario(name string) ([]byte, error) {
+	if filepath.Ext(name) == ".json" {
+		return os.ReadFile(name)
+	}
+	return scenarios.Read(name)
 }
 
 func listCommand() *cobra.Command {

@@ -34,7 +34,7 @@ var rooms = map[string][]string{
 	"client":           {"core/", "transport", "transport/tcp", "transport/codec", "history"},
 	"history":          {},
 	"models":           {"history"},
-	"sim":              {"core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport", "transport/simnet", "transport/codec", "history", "models"},
+	"sim":              {"core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport", "transport/simnet", "transport/codec", "history", "models", "topology"},
 	"live":             {"client", "core/message", "core/record", "core/chance", "history", "models", "transport/tcp"},
 	"topology":         {},
 	"hunt":             {},
