@@ -134,7 +134,9 @@ func (a *sessionAnswer) tell(m *Manager, part answerPart, results []effect.ReadR
 		}
 		r := part.l.r
 		news.HighWatermark, news.LogStart, news.Diverging = r.highWatermark, part.l.start, p.diverging
-		p.toldHigh, p.toldStart = r.highWatermark, part.l.start
+		if p.code == message.None && p.diverging == nil { // else they are not taken
+			p.toldHigh, p.toldStart = r.highWatermark, part.l.start
+		}
 	}
 	if part.slice >= 0 && news.Code == message.None && news.Diverging == nil {
 		if err := results[part.slice].Err; err != nil {

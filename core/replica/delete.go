@@ -28,8 +28,15 @@ func (l *leader) moveStart(m *Manager, now message.Now, start record.Offset, out
 	l.agreeOnStart(m, now, out)
 }
 
-// agreeOnStart trims once the ISR has.
+// agreeOnStart trims once the ISR has. A start that a follower brings from
+// another leadership, which could not finish moving it, is taken up.
 func (l *leader) agreeOnStart(m *Manager, now message.Now, out *Out) {
+	for _, p := range l.peers {
+		if p.logStart > l.start && p.logStart <= l.r.highWatermark {
+			l.moveStart(m, now, p.logStart, out)
+			return
+		}
+	}
 	if l.start <= l.r.log.Start() {
 		return
 	}

@@ -40,16 +40,14 @@ func (r *replica) position() message.ReplicaFetchPartition {
 	}
 }
 
-// flushed reports what has become durable. Before histories are known to match
-// only a fetch may say so, because the leader can judge only that.
+// flushed reports what has become durable: at once by a message of its own,
+// which may be lost, and in any case with the next fetch. Before histories are
+// known to match only a fetch may say so, because the leader can judge only that.
 func (f *follower) flushed(m *Manager) {
-	switch {
-	case !f.matched:
-		f.from.stale(m, f.r, true)
-	case !f.reports:
+	f.from.stale(m, f.r, !f.matched)
+	if f.matched && !f.reports {
 		f.reports = true
 		f.from.progress = append(f.from.progress, f.r)
-		f.from.heat(m)
 	}
 }
 
@@ -115,6 +113,7 @@ func (f *follower) startAnew(m *Manager, start record.Offset, out *Out) {
 // asked for again.
 func (f *follower) copy(m *Manager, now message.Now, records []byte, out *Out) {
 	r := f.r
+	f.startWithBatch(m, records, out)
 	end, last := r.log.End(), r.log.LastEpoch()
 	headers := m.headers[:0]
 	begin, size := 0, 0
@@ -142,6 +141,17 @@ func (f *follower) copy(m *Manager, now message.Now, records []byte, out *Out) {
 		return
 	}
 	f.from.stale(m, r, false)
+}
+
+// startWithBatch moves an empty log down to where the leader's first batch
+// begins. The leader's log start may lie inside that batch, after a
+// DeleteRecords; once the batch is here this log trims up to it again.
+func (f *follower) startWithBatch(m *Manager, records []byte, out *Out) {
+	r := f.r
+	h, err := record.DecodeHeader(records)
+	if err == nil && r.log.Start() == r.log.End() && h.BaseOffset < r.log.End() && r.log.End() < h.End() {
+		r.reset(m, h.BaseOffset, out)
+	}
 }
 
 // raise takes the leader's high watermark, as far as this log reaches. This

@@ -3,7 +3,6 @@ package replica
 import (
 	"slices"
 	"strconv"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tamarack-mq/tamarack/core/chance"
@@ -12,10 +11,18 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
+// tester is what testing.T, testing.B and rapid.T have in common.
+type tester interface {
+	require.TestingT
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // world is a cluster of Managers small enough for a story: disks, a network and
 // a controller that are instant unless a test holds them.
 type world struct {
-	t     testing.TB
+	t     tester
 	cfg   Config
 	now   message.Now
 	nodes []*node // node i+1 at index i
@@ -32,6 +39,7 @@ type world struct {
 	held  func(w wire) bool // stays on the way
 
 	holdAlters bool
+	judge      func(stepped *node)
 	tokens     message.Token
 	replies    map[message.Token]message.Reply
 }
@@ -81,7 +89,7 @@ type disk struct {
 
 var p0 = record.PartitionID{Topic: 7}
 
-func newWorld(t testing.TB, n int) *world {
+func newWorld(t tester, n int) *world {
 	w := &world{
 		t: t, now: message.Now{Mono: 1000, Wall: 1_000_000},
 		parts: map[record.PartitionID]*PartitionState{}, brokers: map[message.NodeID]*BrokerState{},
@@ -109,12 +117,15 @@ func (n *node) start() {
 	n.m = New(cfg, n.recover(), chance.New(uint64(n.id)), w.now)
 	w.epochs++
 	n.m.SetEpoch(w.epochs)
-	w.commit(nil, []BrokerState{{Node: n.id, Epoch: w.epochs, Available: true}})
+	c := change{brokers: []BrokerState{{Node: n.id, Epoch: w.epochs, Available: true}}}
 	for _, id := range w.ids() { // a restarted leader is a new leader
-		if s := w.parts[id]; s.Leader == n.id {
-			w.elect(id, int(n.id))
+		if s := *w.parts[id]; s.Leader == n.id {
+			s.LeaderEpoch++
+			s.PartitionEpoch++
+			c.parts = append(c.parts, s)
 		}
 	}
+	w.commit(c.parts, c.brokers)
 }
 
 func (n *node) recover() []effect.RecoveredLog {
@@ -122,7 +133,7 @@ func (n *node) recover() []effect.RecoveredLog {
 	for _, id := range sortedIDs(n.disks) {
 		d := n.disks[id]
 		d.cut = 0
-		r := effect.RecoveredLog{ID: id, Start: d.start, End: d.end, HighWatermark: d.mark.HighWatermark}
+		r := effect.RecoveredLog{ID: id, Start: d.start, End: d.end, HighWatermark: min(d.mark.HighWatermark, d.end)}
 		if d.mark.State != nil && d.mark.At <= d.end {
 			r.Checkpoint, r.CheckpointAt = d.mark.State, d.mark.At
 		}
@@ -210,6 +221,9 @@ func (n *node) do(step func(m *Manager, now message.Now, out *Out)) {
 	}
 	step(n.m, n.w.now, &n.out)
 	n.collect()
+	if n.w.judge != nil {
+		n.w.judge(n)
+	}
 }
 
 func (n *node) collect() {
@@ -259,9 +273,7 @@ func (n *node) carry(e effect.Effect) {
 		require.Equal(t, e.To, d.end, "truncation inside a batch")
 		d.durable, d.cut = min(d.durable, d.end), e.Cut
 	case effect.Reset:
-		mark := n.disks[e.Log].mark
 		*n.disks[e.Log] = disk{start: e.Start, end: e.Start, durable: e.Start, cut: e.Cut}
-		_ = mark
 	case effect.TrimPrefix:
 		d := n.disks[e.Log]
 		require.LessOrEqual(t, e.Start, d.end)
@@ -284,7 +296,7 @@ func (n *node) carry(e effect.Effect) {
 	}
 }
 
-func (d *disk) append(t testing.TB, e effect.Append) {
+func (d *disk) append(t tester, e effect.Append) {
 	require.Equal(t, d.end, e.Base, "an append must continue the log")
 	it := record.Batches(e.Batches)
 	for it.Next() {
@@ -447,13 +459,13 @@ func (w *world) deliver(x wire) {
 func (w *world) decide(n *node) {
 	a := n.alters[0]
 	n.alters = n.alters[1:]
-	outcome := w.judge(n.id, a)
+	outcome := w.outcome(n.id, a)
 	n.do(func(m *Manager, now message.Now, out *Out) {
 		m.AlterPartitionReply(now, &message.AlterPartitionReply{Partitions: []message.AlteredISR{outcome}}, out)
 	})
 }
 
-func (w *world) judge(from message.NodeID, a message.AlterISR) message.AlteredISR {
+func (w *world) outcome(from message.NodeID, a message.AlterISR) message.AlteredISR {
 	s := *w.parts[a.ID]
 	outcome := message.AlteredISR{ID: a.ID, PartitionEpoch: s.PartitionEpoch}
 	switch {
@@ -575,7 +587,7 @@ func (w *world) code(token message.Token) message.Code {
 }
 
 // values are those of all records in batches.
-func values(t testing.TB, batches []byte) []string {
+func values(t tester, batches []byte) []string {
 	var v []string
 	it := record.Batches(batches)
 	for it.Next() {

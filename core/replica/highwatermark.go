@@ -38,6 +38,7 @@ func (l *leader) advance(m *Manager, now message.Now, out *Out) {
 	}
 	l.wakeFetches(m, now, out)
 	l.wakeReplays(m, out)
+	l.agreeOnStart(m, now, out)
 	l.retireBySize(m, now, out)
 	r.checkpointIfDue(m, out)
 }

@@ -74,13 +74,15 @@ func (l *leader) lags(m *Manager, now message.Now, p *peer) bool {
 // the run that spoke is the one that the controller knows (KIP-903); it holds
 // durably everything below the high watermark, and everything below the start
 // of this epoch, up to which records may be committed that this leader does not
-// know of as such (KAFKA-7128); and it has given up what clients no longer see.
-func (l *leader) mayJoin(m *Manager, p *peer) bool {
+// know of as such (KAFKA-7128); it has given up what clients no longer see; and
+// it would not be dropped again at once, which the first two do not rule out
+// while the high watermark stands still.
+func (l *leader) mayJoin(m *Manager, now message.Now, p *peer) bool {
 	b := m.brokers[p.node]
 	return b.Available && b.Epoch == p.brokerEpoch &&
 		slices.Contains(l.r.state.Replicas, p.node) &&
 		p.flushed >= l.r.highWatermark && p.flushed >= l.epochStart &&
-		p.logStart >= l.r.trimmed
+		p.logStart >= l.r.trimmed && !l.lags(m, now, p)
 }
 
 // reviewISR proposes another in-sync set if one is due and none is on its way.
@@ -103,7 +105,7 @@ func (l *leader) reviewISR(m *Manager, now message.Now, out *Out) {
 		isr = append(isr, m.member(node))
 	}
 	for _, p := range l.peers {
-		if !p.member && l.mayJoin(m, p) {
+		if !p.member && l.mayJoin(m, now, p) {
 			changed = true
 			isr = append(isr, m.member(p.node))
 		}

@@ -60,11 +60,11 @@ type Manager struct {
 	heldBytes int64
 	heldTimer timer
 
-	sessions    []*session // with followers, by arrival of the follower
-	pullers     []*puller  // with leaders, by first use
-	lastSession uint64
-	hotSessions []*session
-	hotPullers  []*puller
+	sessions       []*session // with followers, by arrival of the follower
+	pullers        []*puller  // with leaders, by first use
+	sessionsOpened uint64
+	hotSessions    []*session
+	hotPullers     []*puller
 
 	headers []record.Header // scratch
 	touched []*replica

@@ -67,11 +67,11 @@ func diverges(l *log.Log, offset record.Offset, epoch record.LeaderEpoch) *messa
 // hear counts a position that a fetch has stated in this epoch, and whose
 // history has been found to be the leader's: a position that diverges says
 // nothing about what its replica holds (KAFKA-13141). Within one epoch and one
-// run a matching replica never cuts, so that numbers only rise.
+// run a matching replica never cuts, so that both ends only rise.
 func (p *peer) hear(m *Manager, now message.Now, epoch message.BrokerEpoch, at *message.ReplicaFetchPartition, out *Out) {
 	p.brokerEpoch = epoch
 	p.matched = max(p.matched, at.Offset)
-	p.logStart = max(p.logStart, at.LogStart)
+	p.logStart = at.LogStart // may fall, see startWithBatch
 	p.hearFlushed(m, now, at.Flushed, out)
 	p.l.agreeOnStart(m, now, out)
 }

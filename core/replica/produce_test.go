@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -202,7 +203,7 @@ func TestADeposedLeaderAnswersWhoeverWaits(t *testing.T) {
 	}})
 	old.do(func(m *Manager, now message.Now, out *Out) { m.LocalAppend(now, p0, 0, 77, batch("local", 1), out) })
 	require.Empty(t, w.replies)
-	old.complete(2) // the second batch is appended; nothing is flushed
+	old.complete(slices.Index(old.pending, effect.Input(effect.Appended{Log: p0, End: 2}))) // nothing is flushed
 	old.holdDisk = true
 	w.elect(p0, 2)
 	w.run()

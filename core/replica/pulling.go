@@ -157,8 +157,9 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 
 // begin opens a session: it holds all partitions.
 func (p *puller) begin(m *Manager) {
-	m.lastSession++
-	p.open, p.session, p.sequence, p.expected = true, m.lastSession, 0, 0
+	m.sessionsOpened++
+	p.session = uint64(m.epoch)<<24 + m.sessionsOpened // answers to an earlier run, or session, are no answers
+	p.open, p.sequence, p.expected = true, 0, 0
 	p.forget = nil
 	p.moved = append(p.moved[:0], p.parts...)
 }
