@@ -18,7 +18,9 @@ func (c *Controller) alter(m *message.AlterPartition) *decision {
 	}
 	reply.Partitions = make([]message.AlteredISR, 0, len(m.Partitions))
 	seen := make(map[record.PartitionID]bool, len(m.Partitions))
-	r := &rules{image: c.image, able: c.able, stay: true}
+	// A leader on its way out stays until the change is committed: whoever is
+	// elected was in sync, or eligible, before.
+	r := &rules{image: c.image, able: c.image.Live}
 	for i := range m.Partitions {
 		proposal := &m.Partitions[i]
 		outcome := message.AlteredISR{ID: proposal.ID}
@@ -38,9 +40,6 @@ func (c *Controller) alter(m *message.AlterPartition) *decision {
 				next = p // it is so already
 			}
 			outcome.PartitionEpoch = next.PartitionEpoch
-			if next.Leader != m.Node {
-				outcome.Code = message.NewLeaderElected
-			}
 		}
 		reply.Partitions = append(reply.Partitions, outcome)
 	}

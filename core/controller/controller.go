@@ -157,7 +157,10 @@ func (c *Controller) Wake() message.Time {
 	}
 	at := c.quorum.Wake()
 	if a := c.active; a != nil {
-		at = min(at, a.expireAt, a.balanceAt)
+		at = min(at, a.expireAt)
+		if a.flight == nil { // else whatever is due comes after it
+			at = min(at, a.balanceAt)
+		}
 	}
 	return at
 }

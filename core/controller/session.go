@@ -119,8 +119,16 @@ func (c *Controller) note(now message.Time, version message.Version, change *mes
 	if b := change.Broker; b != nil && message.Version(b.Epoch) == version {
 		c.touch(now, b).known = true
 	}
-	if p := change.Partition; p != nil && p.Leader != p.Replicas[0] && slices.Contains(p.ISR, p.Replicas[0]) {
+	p := change.Partition
+	if p == nil || len(p.ISR) < 2 {
+		return
+	}
+	if p.Leader != p.Replicas[0] && slices.Contains(p.ISR, p.Replicas[0]) {
 		c.balanceLater(now)
+	}
+	// Somebody can take over now from a leader that wants to go.
+	if b, s := c.image.Broker(p.Leader), c.active.sessions[p.Leader]; s != nil && b.ShuttingDown {
+		s.leave, c.active.chores = true, true
 	}
 }
 
