@@ -14,18 +14,18 @@ import (
 // need room.
 //
 // It consists of slots of 64 bytes that are written in place, each of them in
-// one sector. Each slot is
-// kept twice, in different sectors, and the newer intact copy counts. What
-// must be durable (a start that moves, a mark that falls) is written to both
-// and synced. A mark that rises is written to the copies in turn after each
-// flush, and synced only now and then: a lost one costs certainty, not truth.
+// one sector. Each slot is kept twice, a page apart, and the newer intact copy
+// counts. What must be durable (a start that moves, a mark that falls) is
+// written to both and synced. A mark that rises is written to the copies in turn
+// after each flush, and synced only now and then: a lost one costs certainty,
+// not truth.
 const (
 	slotSize       = 64
-	slotsPerBlock  = 8
-	copyGap        = slotsPerBlock * slotSize // one sector
+	slotsPerBlock  = 64
+	copyGap        = slotsPerBlock * slotSize // one page
 	blockSize      = 2 * copyGap
-	marksGrowth    = 16 * blockSize
-	slotsPerGrowth = 16 * slotsPerBlock
+	slotsPerGrowth = 2 * slotsPerBlock
+	marksGrowth    = 2 * blockSize
 	journalSlot    = 0
 )
 

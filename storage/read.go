@@ -215,7 +215,7 @@ func (p *partition) pick(v *view, buf []byte, pos int64, next, from, to record.O
 		}
 		if h.End() > from {
 			size := h.Size()
-			if h.End() > to || first >= 0 && at+size-first > most {
+			if first >= 0 && (h.End() > to || at+size-first > most) {
 				break
 			}
 			if size > len(rest) {
@@ -229,6 +229,9 @@ func (p *partition) pick(v *view, buf []byte, pos int64, next, from, to record.O
 					break
 				}
 				return picked{}, p.damaged(v, next, pos+int64(at), wrong)
+			}
+			if h.End() > to {
+				break // it is sound, and reaches beyond what is wanted
 			}
 			if first < 0 {
 				first = at

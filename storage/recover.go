@@ -347,7 +347,41 @@ func (r *recovery) report(end record.Offset, k int, good int64, reason string) e
 	}
 	p.end, p.flushed = end, end
 	r.tell(p.damage.Error())
-	return nil
+	return r.preserve()
+}
+
+// preserve makes durable what is there of a damaged log, so that the next start
+// finds the same.
+func (r *recovery) preserve() error {
+	p := r.p
+	if r.clean {
+		return nil
+	}
+	if len(p.segments) > 0 {
+		if err := r.rewriteTail(); err != nil {
+			return err
+		}
+	}
+	if !p.epochs.open && len(p.epochs.list) > 0 {
+		if err := p.rewriteEpochs(); err != nil {
+			return err
+		}
+	}
+	for _, seg := range p.beyond {
+		h, err := p.store.handles.take(seg)
+		if err == nil {
+			err = h.file.Sync()
+			p.store.handles.release(h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	err := p.store.fs.SyncDir(p.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the folder itself is missing
+	}
+	return err
 }
 
 // cutIndex is the index of the last segment that can be trusted, if the scan
@@ -387,6 +421,14 @@ func (r *recovery) harden() error {
 			return err
 		}
 	}
+	if err := r.rewriteTail(); err != nil {
+		return err
+	}
+	return d.SyncDir(p.dir)
+}
+
+func (r *recovery) rewriteTail() error {
+	p := r.p
 	h, err := p.store.handles.take(p.last())
 	if err != nil {
 		return err
@@ -402,10 +444,7 @@ func (r *recovery) harden() error {
 		}
 		at += int64(len(b))
 	}
-	if err := h.file.Sync(); err != nil {
-		return err
-	}
-	return d.SyncDir(p.dir)
+	return h.file.Sync()
 }
 
 func (r *recovery) hardenEpochs() error {
