@@ -3,7 +3,10 @@ package hunt
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -15,7 +18,7 @@ const (
 	Found    Verdict = "found"
 	Missed   Verdict = "missed"    // no seed of the budget failed
 	Mistaken Verdict = "mistaken"  // a seed failed, but by another invariant
-	Flaky    Verdict = "unfounded" // the unedited code fails that seed as well
+	Flaky    Verdict = "unfounded" // the unedited code fails all those seeds as well
 	Unfit    Verdict = "unfit"     // the edit does not fit the code, or does not compile
 )
 
@@ -46,14 +49,15 @@ type Failing struct {
 	Sentence  string
 }
 
-// Hunter hunts bugs in one source tree.
+// Hunter hunts bugs in one source tree. It may hunt several at once.
 type Hunter struct {
 	Root   string
 	Work   string // a folder for what is built
 	Runner Runner
 	First  uint64 // the first seed to try
 
-	plain string // the binary of the unedited code
+	plain func() (string, error) // builds the unedited code, once
+	once  sync.Once
 }
 
 // Hunt plants one bug and looks for a seed that fails. A kill counts only when
@@ -69,6 +73,7 @@ func (h *Hunter) Hunt(ctx context.Context, bug Bug) Outcome {
 }
 
 func (h *Hunter) hunt(ctx context.Context, o *Outcome) {
+	defer os.RemoveAll(filepath.Join(h.Work, o.Bug.Name))
 	texts, err := o.Bug.Mutated(h.Root)
 	if err != nil {
 		o.Verdict, o.Detail = Unfit, err.Error()
@@ -79,37 +84,51 @@ func (h *Hunter) hunt(ctx context.Context, o *Outcome) {
 		o.Verdict, o.Detail = Unfit, err.Error()
 		return
 	}
-	failing, err := h.Runner.FirstFailure(ctx, binary, h.First, o.Bug.Seeds)
-	if err != nil {
-		o.Verdict, o.Detail = Unfit, err.Error()
-		return
-	}
-	if failing == nil {
-		o.Verdict, o.Seeds = Missed, o.Bug.Seeds
-		return
-	}
-	o.Seed, o.Seeds, o.Invariant, o.Sentence = failing.Seed, failing.Tried, failing.Invariant, failing.Sentence
-	h.confirm(ctx, o)
+	h.search(ctx, o, binary)
 }
 
-func (h *Hunter) confirm(ctx context.Context, o *Outcome) {
-	if h.plain == "" {
-		binary, err := Build(ctx, h.Root, h.Work, "unedited", nil)
+// search runs seeds until one fails that the unedited code passes. A seed that
+// the unedited code fails as well says nothing about the bug, and is passed
+// over.
+func (h *Hunter) search(ctx context.Context, o *Outcome, binary string) {
+	o.Verdict = Missed
+	for first := h.First; o.Seeds < o.Bug.Seeds; {
+		failing, err := h.Runner.FirstFailure(ctx, binary, first, o.Bug.Seeds-o.Seeds)
 		if err != nil {
 			o.Verdict, o.Detail = Unfit, err.Error()
 			return
 		}
-		h.plain = binary
+		if failing == nil {
+			o.Seeds = o.Bug.Seeds
+			return
+		}
+		o.Seeds += failing.Tried
+		first = failing.Seed + 1
+		same, err := h.passed(ctx, failing.Seed)
+		if err != nil {
+			o.Verdict, o.Detail = Unfit, err.Error()
+			return
+		}
+		if same != nil {
+			o.Verdict, o.Detail = Flaky, fmt.Sprintf("the unedited code fails seed %d too: %s, %s", failing.Seed, same.Invariant, same.Sentence)
+			continue
+		}
+		o.Seed, o.Invariant, o.Sentence, o.Detail = failing.Seed, failing.Invariant, failing.Sentence, ""
+		if o.Verdict = Mistaken; slices.Contains(o.Bug.Invariants, failing.Invariant) {
+			o.Verdict = Found
+		}
+		return
 	}
-	same, err := h.Runner.FirstFailure(ctx, h.plain, o.Seed, 1)
-	switch {
-	case err != nil:
-		o.Verdict, o.Detail = Unfit, err.Error()
-	case same != nil:
-		o.Verdict, o.Detail = Flaky, fmt.Sprintf("the unedited code fails seed %d too: %s, %s", o.Seed, same.Invariant, same.Sentence)
-	case !slices.Contains(o.Bug.Invariants, o.Invariant):
-		o.Verdict = Mistaken
-	default:
-		o.Verdict = Found
+}
+
+// passed runs one seed with the unedited code; nil: it passes.
+func (h *Hunter) passed(ctx context.Context, seed uint64) (*Failing, error) {
+	h.once.Do(func() {
+		h.plain = sync.OnceValues(func() (string, error) { return Build(ctx, h.Root, h.Work, "unedited", nil) })
+	})
+	binary, err := h.plain()
+	if err != nil {
+		return nil, err
 	}
+	return h.Runner.FirstFailure(ctx, binary, seed, 1)
 }

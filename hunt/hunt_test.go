@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -45,7 +47,7 @@ type scripted struct {
 
 func (s scripted) FirstFailure(_ context.Context, binary string, first uint64, count int) (*Failing, error) {
 	edited := filepath.Base(filepath.Dir(binary)) != "unedited"
-	if s.invariant == "" || !edited && !s.always || first+uint64(count) <= 4 {
+	if s.invariant == "" || !edited && !s.always || first > 4 || first+uint64(count) <= 4 {
 		return nil, nil
 	}
 	return &Failing{Seed: 4, Tried: int(4-first) + 1, Invariant: s.invariant, Sentence: "it broke"}, nil
@@ -73,9 +75,12 @@ func TestAKillCountsOnlyWhenEverythingIsRight(t *testing.T) {
 		h := Hunter{Root: root, Work: t.TempDir(), Runner: c.runner, First: 1}
 		o := h.Hunt(t.Context(), bugs[0])
 		require.Equal(t, c.want, o.Verdict, "%+v", o)
-		if c.want != Missed {
+		switch c.want {
+		case Found, Mistaken:
 			require.Equal(t, uint64(4), o.Seed)
 			require.Equal(t, 4, o.Seeds)
+		default:
+			require.Equal(t, 10, o.Seeds, "the whole budget")
 		}
 	}
 	source, err := os.ReadFile(filepath.Join(root, "core/hw.go"))
@@ -116,4 +121,64 @@ func TestABugFileSaysWhatItMust(t *testing.T) {
 	}
 	_, err := Load(t.TempDir())
 	require.ErrorContains(t, err, "holds no bugs")
+}
+
+// shaky is a simulator whose unedited code fails seed 2, and its edited code
+// seeds 2 and 4.
+type shaky struct{}
+
+func (shaky) FirstFailure(_ context.Context, binary string, first uint64, count int) (*Failing, error) {
+	fails := []uint64{2, 4}
+	if filepath.Base(filepath.Dir(binary)) == "unedited" {
+		fails = fails[:1]
+	}
+	for _, seed := range fails {
+		if seed >= first && seed < first+uint64(count) {
+			return &Failing{Seed: seed, Tried: int(seed-first) + 1, Invariant: "INV-5", Sentence: "it broke"}, nil
+		}
+	}
+	return nil, nil
+}
+
+func TestASeedThatTheUneditedCodeFailsIsPassedOver(t *testing.T) {
+	bugs, err := loaded(t, bugText)
+	require.NoError(t, err)
+	h := Hunter{Root: tree(t), Work: t.TempDir(), Runner: shaky{}, First: 1}
+	o := h.Hunt(t.Context(), bugs[0])
+	require.Equal(t, Found, o.Verdict)
+	require.Equal(t, uint64(4), o.Seed)
+	require.Equal(t, 4, o.Seeds)
+	require.Empty(t, o.Detail)
+}
+
+func TestAReportTellsTheLowestSeedThatFailed(t *testing.T) {
+	got, err := lowest([]byte(`{"runs": 9, "lowest": {"seed": 17, "class": "safety",
+		"failure": {"invariant": "INV-6", "sentence": "a member lacks records"}}}`), 11)
+	require.NoError(t, err)
+	require.Equal(t, &Failing{Seed: 17, Tried: 7, Invariant: "INV-6", Sentence: "a member lacks records"}, got)
+
+	got, err = lowest([]byte(`{"runs": 9}`), 11)
+	require.NoError(t, err)
+	require.Nil(t, got)
+
+	_, err = lowest([]byte(`{`), 11)
+	require.ErrorContains(t, err, "cannot be read")
+}
+
+func TestASimulatorThatDiesIsNoPass(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "simrun")
+	require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\necho out of memory >&2\nexit 2\n"), 0o755))
+	_, err := Campaigns{}.FirstFailure(t.Context(), binary, 1, 5)
+	require.ErrorContains(t, err, "out of memory")
+}
+
+func TestTheScoreboardIsATable(t *testing.T) {
+	var b strings.Builder
+	Scoreboard(&b, []Outcome{
+		{Bug: Bug{Name: "a", Source: "KIP-1", Area: "group", What: "this |\nor that"}, Verdict: Found, Invariant: "INV-21", Seed: 9, Seeds: 9, Took: 3200 * time.Millisecond},
+		{Bug: Bug{Name: "b", Source: "ours", Area: "log", What: "x"}, Verdict: Missed, Seeds: 50, Took: time.Minute},
+	}, 1)
+	require.Contains(t, b.String(), "Found: 1 of 2.")
+	require.Contains(t, b.String(), "| [a](../scenarios/bugs/a.yaml) | KIP-1 | group | this \\| or that | INV-21 | 9 | 3s | found |\n")
+	require.Contains(t, b.String(), "| [b](../scenarios/bugs/b.yaml) | ours | log | x |  | 50 | 1m0s | missed |\n")
 }

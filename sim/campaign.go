@@ -45,7 +45,7 @@ type Report struct {
 	Stats    Stats         `json:"stats"`
 	Failures []Found       `json:"failures,omitempty"`
 	Lowest   *Result       `json:"lowest,omitempty"` // of the failed runs, the one with the lowest seed
-	Marks    []Mark        `json:"marks"` // all marks, also those never reached
+	Marks    []Mark        `json:"marks"`            // all marks, also those never reached
 }
 
 // repeatEvery is the share of passing runs that are run twice.

@@ -41,7 +41,7 @@ little got done, 14 a fault of the simulator itself, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), replayCommand(), planCommand(), determinismCommand(), hashCommand(),
-		scenarioCommand(), mergeCommand(), listCommand())
+		scenarioCommand(), bugsCommand(), mergeCommand(), listCommand())
 	err := root.Execute()
 	var v verdict
 	switch {

@@ -18,6 +18,7 @@ func runCommand() *cobra.Command {
 	var seeds, shard, file, saveDir string
 	var budget time.Duration
 	var workers int
+	var stop bool
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Runs many seeds on all cores.",
@@ -27,7 +28,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			campaign := &sim.Campaign{From: from, To: to, Budget: budget, Workers: workers}
+			campaign := &sim.Campaign{From: from, To: to, Budget: budget, Workers: workers, Stop: stop}
 			if shard != "" {
 				if campaign.Shard, campaign.Shards, err = parseShard(shard); err != nil {
 					return err
@@ -51,6 +52,7 @@ func runCommand() *cobra.Command {
 	c.Flags().StringVar(&shard, "shard", "", "run one part of the seeds: I/N")
 	c.Flags().StringVar(&file, "json", "", "write the report to this file; files of shards can be merged")
 	c.Flags().StringVar(&saveDir, "save", "", "save the plan of the first seed of each failure to this folder")
+	c.Flags().BoolVar(&stop, "stop", false, "begin no other seed once one has failed")
 	c.Flags().IntVar(&workers, "workers", 0, "runs side by side; 0: one for each core")
 	return c
 }

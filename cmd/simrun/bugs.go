@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tamarack-mq/tamarack/hunt"
+)
+
+// errBugsLeft says that not every planted bug was found; which is printed.
+var errBugsLeft = errors.New("not every planted bug was found")
+
+func bugsCommand() *cobra.Command {
+	var from, scoreboard string
+	var seeds, jobs int
+	var start uint64
+	var limit time.Duration
+	c := &cobra.Command{
+		Use:   "bugs [NAME...]",
+		Short: "Plants known bugs and has the simulator find them; all of them without a name.",
+		Long: `Plants known bugs and has the simulator find them; all of them without a name.
+
+Each is built outside the working tree (go build -overlay) and hunted seed by
+seed. Exit code 0 only when every one was found by an invariant that it names,
+at a seed that the code without it passes.`,
+		RunE: func(_ *cobra.Command, names []string) error {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+			defer stop()
+			root, err := hunt.Root()
+			if err != nil {
+				return err
+			}
+			bugs, err := chooseBugs(root, from, names, seeds)
+			if err != nil {
+				return err
+			}
+			outcomes, err := huntAll(ctx, root, bugs, start, jobs, limit)
+			if err != nil {
+				return err
+			}
+			fmt.Println()
+			hunt.Table(os.Stdout, outcomes)
+			if scoreboard != "" {
+				if err := writeScoreboard(scoreboard, outcomes, start); err != nil {
+					return err
+				}
+			}
+			if left := slices.IndexFunc(outcomes, func(o hunt.Outcome) bool { return o.Verdict != hunt.Found }); left >= 0 {
+				return errBugsLeft
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&from, "from", "scenarios/bugs", "folder with the bugs")
+	c.Flags().IntVar(&seeds, "seeds", 0, "seeds to try for each; 0: what its file says")
+	c.Flags().Uint64Var(&start, "start", 1, "the first seed")
+	c.Flags().IntVar(&jobs, "jobs", 1, "bugs hunted side by side")
+	c.Flags().DurationVar(&limit, "limit", 0, "longest time for one bug; 0: none")
+	c.Flags().StringVar(&scoreboard, "scoreboard", "", "write the outcome to this file, as docs/scoreboard.md")
+	return c
+}
+
+// chooseBugs loads the bugs of a folder, or those that are named.
+func chooseBugs(root, from string, names []string, seeds int) ([]hunt.Bug, error) {
+	if !filepath.IsAbs(from) {
+		from = filepath.Join(root, from)
+	}
+	all, err := hunt.Load(from)
+	if err != nil {
+		return nil, err
+	}
+	bugs := all
+	if len(names) > 0 {
+		bugs = nil
+		for _, name := range names {
+			i := slices.IndexFunc(all, func(b hunt.Bug) bool { return b.Name == name })
+			if i < 0 {
+				return nil, fmt.Errorf("there is no bug %q in %s", name, from)
+			}
+			bugs = append(bugs, all[i])
+		}
+	}
+	if seeds > 0 {
+		for i := range bugs {
+			bugs[i].Seeds = seeds
+		}
+	}
+	return bugs, nil
+}
+
+// huntAll hunts bugs, some side by side, and prints each outcome as it comes.
+func huntAll(ctx context.Context, root string, bugs []hunt.Bug, start uint64, jobs int, limit time.Duration) ([]hunt.Outcome, error) {
+	work, err := os.MkdirTemp("", "simrun-bugs-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	workers := max(1, runtime.GOMAXPROCS(0)/max(1, jobs))
+	h := &hunt.Hunter{Root: root, Work: work, First: start, Runner: hunt.Campaigns{Workers: workers, Limit: limit}}
+	outcomes := make([]hunt.Outcome, len(bugs))
+	var group errgroup.Group
+	var print sync.Mutex
+	group.SetLimit(max(1, jobs))
+	for i := range bugs {
+		group.Go(func() error {
+			outcomes[i] = h.Hunt(ctx, bugs[i])
+			print.Lock()
+			defer print.Unlock()
+			hunt.Row(os.Stdout, &outcomes[i])
+			return ctx.Err()
+		})
+	}
+	return outcomes, group.Wait()
+}
+
+func writeScoreboard(path string, outcomes []hunt.Outcome, start uint64) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	hunt.Scoreboard(f, outcomes, start)
+	return f.Close()
+}
