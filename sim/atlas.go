@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/storage"
 	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
@@ -62,9 +63,10 @@ func (a *atlas) clean(node int32, id record.PartitionID) bool {
 // has not made good since.
 func (a *atlas) hurt(node int32) bool { return len(a.ails[node].owed) > 0 || a.ails[node].damaged }
 
-// affords says whether the cluster can lose all that a node holds: every
-// partition with records has another clean copy in its in-sync set, or in the
-// eligible set when that one is empty.
+// affords says whether the cluster can lose all that a node holds. Every
+// partition of it must have another clean copy that is in sync or eligible, and
+// fewer nodes than min.insync may be hit at once: else a record could be
+// committed on damaged disks alone, without anybody being able to know.
 func (a *atlas) affords(node int32) bool {
 	w := a.world
 	image := w.newest()
@@ -72,11 +74,20 @@ func (a *atlas) affords(node int32) bool {
 		return false
 	}
 	for _, part := range w.book.list {
-		if part.high == 0 || part.deleted {
+		state := image.Partition(part.id)
+		if state == nil || !contains(state.Replicas, message.NodeID(node)) {
 			continue
 		}
-		state := image.Partition(part.id)
-		if state == nil {
+		hit := 1
+		for _, m := range state.Replicas {
+			if int32(m) != node && !a.clean(int32(m), part.id) {
+				hit++
+			}
+		}
+		if hit >= metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(state.Replicas)) {
+			return false
+		}
+		if part.high == 0 {
 			continue
 		}
 		others := 0

@@ -198,6 +198,19 @@ func (l *logFacts) from(offset record.Offset) []record.Header {
 	return l.batches[k:]
 }
 
+// within are the batches of one append: those from base up to end. before is
+// the number of batches below them.
+func (l *logFacts) within(base, end record.Offset) (batches []record.Header, before int) {
+	batches = l.from(base)
+	before = len(l.batches) - len(batches)
+	for i := range batches {
+		if batches[i].BaseOffset >= end {
+			return batches[:i], before
+		}
+	}
+	return batches, before
+}
+
 // copyFrom makes l equal to other.
 func (l *logFacts) copyFrom(other *logFacts) {
 	l.start, l.end = other.start, other.end

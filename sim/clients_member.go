@@ -65,7 +65,11 @@ func (m *member) act(u *user, arg uint64) {
 	u.ask(opPoll, 0, history.Operation{
 		Kind: history.Poll, Group: u.plan.Group, Style: style(u.plan.Style),
 	}, func(op client.Op) client.Input {
-		return client.Poll{Op: op, Max: int(u.random.Between(1, 50)), Wait: 500 * message.Millisecond}
+		most := int(u.random.Between(1, 50))
+		if u.world.phase >= draining {
+			most = 500 // it must come to the end now
+		}
+		return client.Poll{Op: op, Max: most, Wait: 500 * message.Millisecond}
 	})
 }
 
@@ -84,7 +88,7 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 			m.expelled = true
 		}
 		pause := u.some(u.plan.Every)
-		if got > 0 {
+		if got > 0 && u.world.phase < draining {
 			pause += u.some(u.plan.Slow)
 		}
 		if got > 0 && m.commits(u) {

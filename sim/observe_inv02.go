@@ -34,8 +34,7 @@ func (o *replicaAgreement) Stepped(w *World, n *Node, _ effect.Input, out []effe
 // appended holds each new batch against the one that its leader wrote.
 func (o *replicaAgreement) appended(w *World, n *Node, a effect.Append) {
 	r := w.book.replica(n.id, a.Log)
-	batches := r.memory.from(a.Base)
-	before := len(r.memory.batches) - len(batches)
+	batches, before := r.memory.within(a.Base, a.End)
 	for i := range batches {
 		h := &batches[i]
 		at := link{h.LeaderEpoch, h.BaseOffset}

@@ -16,8 +16,7 @@ func (o *offsetsOnce) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 			continue
 		}
 		r := w.book.replica(n.id, a.Log)
-		batches := r.memory.from(a.Base)
-		before := len(r.memory.batches) - len(batches)
+		batches, before := r.memory.within(a.Base, a.End)
 		end := a.Base
 		for i := range batches {
 			h := &batches[i]
