@@ -5,7 +5,8 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// Bounds of what clients may send; with them every record fits its batch.
+// Bounds of what clients may send; with them every record fits a batch of
+// 1 MiB, as long as a member owns less than some 300,000 partitions.
 const (
 	maxName   = 249 // bytes of a group's, a topic's or an instance's name
 	maxID     = 255 // bytes of a member id

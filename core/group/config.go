@@ -17,7 +17,7 @@ type Config struct {
 	MaxWaiting          int              // replies that wait for one shard's appends; 10000
 	SnapshotMinimum     int              // records in a log before a snapshot is worth it; 10000
 	SnapshotFactor      int              // ... and this many records per live key; 4, at least 2
-	RetryBackoff        message.Duration // between attempts to append after a failed one; 100 ms
+	RetryBackoff        message.Duration // between attempts to append after a failed one; 100 ms, doubled up to 32 times that
 }
 
 func (c Config) withDefaults() Config {

@@ -52,10 +52,3 @@ type Trim struct {
 	Epoch  record.LeaderEpoch
 	Before record.Offset
 }
-
-// Empty forgets everything and keeps the memory.
-func (o *Out) Empty() {
-	clear(o.Replies)
-	clear(o.Appends)
-	*o = Out{Replies: o.Replies[:0], Appends: o.Appends[:0], Loads: o.Loads[:0], Trims: o.Trims[:0]}
-}

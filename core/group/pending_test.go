@@ -106,6 +106,9 @@ func TestAFailedAppendDropsTheMemoryAndLoadsAgain(t *testing.T) {
 		b.settle()
 		require.Equal(t, b.now.Mono.Add(100*message.Millisecond), b.c.Wake())
 		b.pass(100 * message.Millisecond)
+		b.refuse(message.NotEnoughReplicas, true)
+		require.Equal(t, b.now.Mono.Add(200*message.Millisecond), b.c.Wake(), "ever more patiently")
+		b.pass(200 * message.Millisecond)
 		require.Equal(t, 1, b.loads)
 		if !lost {
 			require.Len(t, b.log, 2, "group and offset were written; the second write and its barrier were cut")

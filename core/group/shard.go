@@ -38,6 +38,7 @@ type shard struct {
 
 	barrier uint64       // ticket of the barrier that was appended last; 0: none under way
 	retryAt message.Time // settling: when to append a barrier
+	retries int          // barriers that failed one after the other
 }
 
 func newShard(home *Coordinator, index int32, epoch record.LeaderEpoch) *shard {
@@ -157,8 +158,10 @@ func (s *shard) wrote(now message.Now, ticket uint64, code message.Code, base re
 		s.load(out)
 	case ticket == s.barrier:
 		s.barrier = 0
-		s.retryAt = now.Mono.Add(s.home.cfg.RetryBackoff)
+		s.retryAt = now.Mono.Add(s.home.cfg.RetryBackoff << min(s.retries, 5))
+		s.retries++
 	case code != message.None:
+		s.retries = 0
 		s.fail("an append failed ("+code.String()+"); the coordinator loads its log anew", out)
 		s.phase = settling
 		s.appendBarrier(now, out)

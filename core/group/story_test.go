@@ -226,6 +226,41 @@ func TestAStaticMemberThatStaysAwayLosesItsPlace(t *testing.T) {
 	require.Equal(t, parts(orders, 0, 1), z.beat().Assignment)
 }
 
+func TestAPlaceThatIsKeptShrinksWhenOthersJoin(t *testing.T) {
+	b := newBench(t, Config{})
+	orders := b.topic("orders", 2)
+	a, z := b.process("g", "a", "orders"), b.process("g", "z", "orders")
+	a.instance = "i"
+	a.beat()
+	leave := a.request()
+	leave.MemberEpoch, leave.Owned = message.LeaveStaticEpoch, nil
+	b.ask(leave)
+	require.Equal(t, &message.GroupHeartbeatReply{Member: "a", MemberEpoch: message.LeaveStaticEpoch}, b.ask(leave), "once more")
+	require.Equal(t, parts(orders, 1), z.beat().Assignment, "at once: the one who is away has nothing to give up")
+
+	a.epoch = message.JoinEpoch // the same process, under the same member id
+	a.topics = nil
+	require.Empty(t, a.beat().Assignment, "it gets its place, and is asked to give it up")
+	a.beat()
+	require.Equal(t, parts(orders, 0, 1), z.beat().Assignment)
+}
+
+func TestTimeoutsAreTheMembersOrTheBrokers(t *testing.T) {
+	b := newBench(t, Config{SessionTimeout: 10 * message.Second})
+	b.topic("orders", 2)
+	join := &message.GroupHeartbeat{Group: "g", Member: "a", Topics: []string{"orders"}}
+	reply := b.ask(join).(*message.GroupHeartbeatReply)
+	require.Equal(t, 10*message.Second/3, reply.Interval, "often enough for the session")
+	b.pass(9 * message.Second)
+	b.ask(&message.GroupHeartbeat{Group: "g", Member: "a", MemberEpoch: reply.MemberEpoch, SessionTimeout: 20 * message.Second, RebalanceTimeout: message.Second})
+	b.sound()
+	b.pass(19 * message.Second)
+	require.Equal(t, "Stable", b.state("g"))
+	require.Equal(t, []ShardView{{Epoch: 1, Serving: true, Groups: 1, Members: 1}}, b.c.Views())
+	b.pass(2 * message.Second)
+	require.Equal(t, "Empty", b.state("g"))
+}
+
 func TestTopicsChangeTheTarget(t *testing.T) {
 	b := newBench(t, Config{})
 	a := b.process("g", "a", "orders")
