@@ -38,7 +38,7 @@ func Build(ctx context.Context, root, work, name string, texts map[string]string
 		return "", err
 	}
 	binary = filepath.Join(folder, "simrun")
-	args := []string{"build", "-o", binary}
+	args := []string{"build", "-ldflags=-s -w", "-o", binary} // linked quickly: nobody debugs it
 	if len(texts) > 0 {
 		overlay, err := writeOverlay(root, folder, texts)
 		if err != nil {
