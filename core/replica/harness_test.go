@@ -149,8 +149,11 @@ func (n *node) recover() []effect.RecoveredLog {
 	return found
 }
 
-// crash ends a run; what was not flushed is lost.
+// crash ends a run; what was not flushed is lost. The controller notices.
 func (n *node) crash() {
+	b := *n.w.brokers[n.id]
+	b.Available = false
+	n.w.commit(nil, []BrokerState{b})
 	n.down, n.pending, n.holdDisk, n.holdReads, n.holdMeta = true, nil, false, false, false
 	n.w.wires = slices.DeleteFunc(n.w.wires, func(x wire) bool { return x.from == n.id || x.to == n.id })
 	for _, d := range n.disks {
@@ -162,6 +165,16 @@ func (n *node) crash() {
 		}
 		d.end = max(d.start, d.end)
 	}
+}
+
+// deleteBefore asks a leader to delete records.
+func (w *world) deleteBefore(leader int, before record.Offset) message.Token {
+	w.tokens++
+	token := w.tokens
+	w.node(leader).do(func(m *Manager, now message.Now, out *Out) {
+		m.DeleteRecords(now, token, &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{{ID: p0, Before: before}}}, out)
+	})
+	return token
 }
 
 func (w *world) ids() []record.PartitionID { return sortedIDs(w.parts) }

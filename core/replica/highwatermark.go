@@ -29,6 +29,7 @@ func (l *leader) advance(m *Manager, now message.Now, out *Out) {
 	}
 	r.highWatermark = least
 	r.log.Settle(least)
+	r.takeCare(m, now) // what is settled can grow old
 	m.touch(r)
 	l.acked.release(m, l, least, out)
 	for _, p := range l.peers {
