@@ -1,0 +1,165 @@
+package replica
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// A log that ends below what was durable is named to the controller, claims no
+// more than it has, and is fetched again. Nothing unreadable stays behind it.
+func TestADamagedLogIsReportedAndRefetched(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	w.put(1, "a", "b", "c")
+	w.pass(message.Second)
+	n := w.node(2)
+	n.crash()
+	w.setISR(p0, 1)
+	n.disks[p0].batches = n.disks[p0].batches[:1]
+	n.disks[p0].end, n.disks[p0].durable = 1, 1
+	found := n.recover()
+	found[0].Damage = "a bad checksum at 1"
+	n.down, n.applied = false, 0
+	n.m = New(Config{ID: 2}, found, chance.New(2), w.now)
+	require.Equal(t, []record.PartitionID{p0}, n.m.Damaged())
+	require.Equal(t, "a bad checksum at 1", n.view(p0).Damage)
+	w.epochs++
+	n.m.SetEpoch(w.epochs)
+	w.commit(nil, []BrokerState{{Node: 2, Epoch: w.epochs, Available: true}})
+	n.look()
+	w.apart(2)
+	w.run()
+	require.Equal(t, effect.Truncate{Log: p0, Cut: 1, To: 1}, n.look()[0])
+	require.Empty(t, n.m.Damaged())
+	w.together()
+	w.pass(3 * message.Second)
+	require.Equal(t, []string{"a0", "b0", "c0"}, values(t, n.contents(p0)))
+	require.Equal(t, []message.NodeID{1, 2}, w.parts[p0].ISR)
+}
+
+func TestALogThatCannotBeRestoredIsFetchedFromTheStart(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	w.put(1, "a", "b")
+	w.pass(message.Second)
+	n := w.node(2)
+	n.crash()
+	w.setISR(p0, 1)
+	found := n.recover()
+	found[0].Headers = found[0].Headers[:1]
+	n.down, n.applied = false, 0
+	n.m = New(Config{ID: 2}, found, chance.New(2), w.now)
+	require.Equal(t, []record.PartitionID{p0}, n.m.Damaged())
+	require.Contains(t, n.view(p0).Damage, "recovery")
+	w.epochs++
+	n.m.SetEpoch(w.epochs)
+	w.commit(nil, []BrokerState{{Node: 2, Epoch: w.epochs, Available: true}})
+	n.look()
+	w.pass(3 * message.Second)
+	require.Equal(t, effect.Reset{Log: p0, Cut: 1, Start: 0}, n.look()[0])
+	require.Equal(t, w.node(1).contents(p0), n.contents(p0))
+}
+
+// What a read finds on a leader is told to everybody who asks, and to the
+// controller. Nothing of the log is given up before the controller knows.
+func TestDamageThatAReadFindsIsToldAndNotRepairedBehindTheControllersBack(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.put(1, "a")
+	w.pass(message.Second)
+	w.put(1, "b")
+	l := w.node(1)
+	l.badReads = true
+	require.Equal(t, message.StorageError, l.readFrom(0).Code)
+	require.Equal(t, []record.PartitionID{p0}, l.damaged)
+	require.Equal(t, "bad sector", l.view(p0).Damage)
+
+	require.Equal(t, message.StorageError, l.readFrom(0).Code)
+	require.Equal(t, message.StorageError, w.code(l.produce(message.AcksAll, batch("c", 1))))
+	require.Equal(t, message.StorageError, w.replies[l.list(message.Latest)].(*message.ListOffsetsReply).Partitions[0].Code)
+	require.Equal(t, message.StorageError, w.deleted(w.deleteBefore(1, 1)).Code)
+	l.do(func(m *Manager, now message.Now, out *Out) { m.LocalRead(now, p0, 0, 0, out) })
+	require.Equal(t, []Replay{{ID: p0, Code: message.StorageError}}, l.replayed)
+	require.Len(t, l.damaged, 1, "told once")
+
+	w.elect(p0, 2) // not because of the damage, of which the controller knows nothing
+	l.look()
+	w.run()
+	require.Equal(t, Idle, l.view(p0).Role)
+	for _, e := range l.look() {
+		require.IsType(t, effect.Send{}, e, "its log may be the one that is needed")
+	}
+
+	require.Equal(t, []record.PartitionID{p0}, l.m.Damaged())
+	w.epochs++
+	l.m.SetEpoch(w.epochs)
+	s := *w.parts[p0]
+	s.ISR, s.PartitionEpoch = []message.NodeID{2, 3}, s.PartitionEpoch+1
+	w.commit([]PartitionState{s}, []BrokerState{{Node: 1, Epoch: w.epochs, Available: true}})
+	l.badReads = false
+	w.pass(3 * message.Second)
+	require.Equal(t, Following, l.view(p0).Role)
+	require.Empty(t, l.view(p0).Damage)
+	require.Equal(t, w.node(2).contents(p0), l.contents(p0))
+	require.Equal(t, []message.NodeID{2, 3, 1}, w.parts[p0].ISR)
+}
+
+func TestAFollowerIsToldThatItsLeadersLogIsDamaged(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	w.node(1).badReads = true
+	w.put(1, "a")
+	require.Len(t, w.node(1).damaged, 1)
+	w.node(2).look()
+	w.pass(10 * message.Second)
+	require.Less(t, len(sent[*message.ReplicaFetch](w.node(2))), 60, "asked again with pauses")
+	require.EqualValues(t, 0, w.node(1).view(p0).HighWatermark)
+}
+
+func TestImpossibleStatesHalt(t *testing.T) {
+	for name, wrong := range map[string]func(m *Manager, now message.Now, out *Out){
+		"appended": func(m *Manager, now message.Now, out *Out) {
+			m.Appended(now, effect.Appended{Log: p0, End: 9}, out)
+		},
+		"flushed": func(m *Manager, now message.Now, out *Out) {
+			m.Flushed(now, effect.Flushed{Log: p0, End: 9}, out)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.create(p0, message.TopicConfig{}, 1)
+			n := w.node(1)
+			n.do(wrong)
+			require.Contains(t, n.halted, "more than it was given")
+			n.halted = ""
+			n.look()
+			n.produce(message.AcksAll, batch("a", 1))
+			require.Empty(t, n.look(), "nothing leaves a halted node")
+		})
+	}
+}
+
+// Completions of appends before a truncation are not taken for those after it.
+func TestCompletionsFromBeforeATruncationAreVoid(t *testing.T) {
+	w := newWorld(t, 2)
+	junk(t, w)
+	n := w.node(1)
+	w.run()
+	n.holdDisk = true
+	n.holdMeta = false
+	late := effect.Flushed{Log: p0, Cut: 0, End: 4}
+	w.run()
+	require.EqualValues(t, 2, n.view(p0).End, "cut at 1, and the leader's record appended")
+	n.pending = append([]effect.Input{late, effect.Appended{Log: p0, Cut: 0, End: 4}}, n.pending...)
+	n.complete(0)
+	n.complete(0)
+	require.EqualValues(t, 1, n.view(p0).Flushed)
+	n.holdDisk = false
+	w.run()
+	require.EqualValues(t, 2, n.view(p0).Flushed)
+}
