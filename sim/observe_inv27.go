@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// sequences is INV-27 and INV-29 as the logs show them: what is committed of a
+// producer is a sequence without a gap and without a repeat, which begins at 0
+// in each of its epochs, and its epochs never fall. And a leader that has one
+// of a producer's last batches never refuses it as out of order.
+type sequences struct {
+	blind
+	parts map[record.PartitionID]*sequenced
+}
+
+// sequenced is what is committed of one partition, by producer.
+type sequenced struct {
+	to        record.Offset // all below has been looked at
+	producers map[record.ProducerID]expected
+}
+
+// expected is the epoch of a producer and the next sequence in it.
+type expected struct {
+	epoch record.ProducerEpoch
+	next  record.Sequence
+}
+
+// remembered is how many batches of a producer a leader must know again.
+const remembered = 5
+
+func (*sequences) Invariant() string { return "INV-27" }
+
+func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	for _, r := range w.book.touched {
+		if p := r.part; p.high > 0 && !p.off() {
+			o.committed(w, n, p)
+		}
+	}
+	if r, ok := in.(effect.Requested); ok {
+		if asked, ok := r.Msg.(*message.Produce); ok {
+			o.answered(w, n, r.Token, asked, out)
+		}
+	}
+}
+
+// committed looks at what is newly committed of one partition.
+func (o *sequences) committed(w *World, n *Node, p *partBook) {
+	s := o.parts[p.id]
+	if s == nil {
+		if o.parts == nil {
+			o.parts = map[record.PartitionID]*sequenced{}
+		}
+		s = &sequenced{producers: map[record.ProducerID]expected{}}
+		o.parts[p.id] = s
+	}
+	if s.to >= p.high {
+		return
+	}
+	batches := (&logFacts{batches: p.committed}).from(s.to)
+	for i := range batches {
+		o.next(w, n, p, s, &batches[i])
+	}
+	s.to = p.high
+}
+
+func (o *sequences) next(w *World, n *Node, p *partBook, s *sequenced, h *record.Header) {
+	if h.ProducerID < 0 {
+		return
+	}
+	due, known := s.producers[h.ProducerID]
+	switch {
+	case known && h.ProducerEpoch < due.epoch:
+		w.fail("INV-29", n.id, "a fenced producer is taken", "partition %s has at offset %d a batch of producer %d in epoch %d, behind one of epoch %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, due.epoch)
+	case (!known || h.ProducerEpoch > due.epoch) && h.BaseSequence != 0:
+		w.fail("INV-27", n.id, "a producer's sequence does not begin at its beginning", "partition %s has at offset %d the first batch of producer %d in epoch %d, which has the sequence %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence)
+	case known && h.ProducerEpoch == due.epoch && h.BaseSequence != due.next:
+		w.fail("INV-27", n.id, "a producer's sequence has a gap or a repeat", "partition %s has at offset %d a batch of producer %d, epoch %d, with the sequence %d where %d was due", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence, due.next)
+	}
+	s.producers[h.ProducerID] = expected{h.ProducerEpoch, record.AddSequence(h.BaseSequence, h.Count)}
+}
+
+// answered looks at a produce that is answered in the step that brought it: its
+// verdict is about the log as it is now.
+func (o *sequences) answered(w *World, n *Node, token message.Token, asked *message.Produce, out []effect.Effect) {
+	for _, e := range out {
+		reply, ok := e.(effect.Reply)
+		if !ok || reply.Token != token {
+			continue
+		}
+		m, ok := reply.Msg.(*message.ProduceReply)
+		if !ok || len(m.Partitions) != len(asked.Partitions) {
+			return
+		}
+		for i := range m.Partitions {
+			o.judged(w, n, &m.Partitions[i], asked.Partitions[i].Records)
+		}
+	}
+}
+
+func (o *sequences) judged(w *World, n *Node, got *message.ProducedPartition, batch []byte) {
+	p := w.book.parts[got.ID]
+	if p == nil || p.off() || got.Code != message.None && got.Code != message.OutOfOrderSequence && got.Code != message.UnknownProducerID {
+		return
+	}
+	h, err := record.DecodeHeader(batch)
+	if err != nil || h.ProducerID < 0 {
+		return
+	}
+	r := w.book.replica(n.id, got.ID)
+	if got.Code == message.None {
+		if got.BaseOffset+record.Offset(h.Count) <= r.view.HighWatermark {
+			w.mark(markDuplicateAnswered)
+		}
+		return
+	}
+	seen := 0
+	for i := len(r.memory.batches) - 1; i >= 0 && seen < remembered; i-- {
+		b := &r.memory.batches[i]
+		if b.ProducerID != h.ProducerID || b.BaseOffset < r.memory.start {
+			continue
+		}
+		if b.ProducerEpoch != h.ProducerEpoch {
+			return
+		}
+		if b.BaseSequence == h.BaseSequence && b.Count == h.Count {
+			w.fail("INV-27", n.id, "a repeat is refused", "node %d refuses as out of order a batch of producer %d, epoch %d, sequence %d, which stands in partition %s at offset %d", n.id, h.ProducerID, h.ProducerEpoch, h.BaseSequence, got.ID, b.BaseOffset)
+			return
+		}
+		seen++
+	}
+}
