@@ -32,6 +32,14 @@ func (o *singleLeaders) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Ef
 
 // chosen judges one committed change of a partition.
 func (o *singleLeaders) chosen(w *World, c partChange) {
+	image := w.newest()
+	for _, m := range c.new.ISR {
+		// Fencing takes a broker out of every in-sync set (KIP-841).
+		if !image.Live(m) {
+			w.fail("INV-7", int32(m), "a fenced broker is in sync", "the in-sync set of partition %s is %v, but node %d is fenced", c.part.id, c.new.ISR, m)
+			return
+		}
+	}
 	if c.old == nil {
 		return
 	}
@@ -53,7 +61,7 @@ func (o *singleLeaders) chosen(w *World, c partChange) {
 		w.fail("INV-7", int32(c.new.Leader), "a leader from outside the electable set", "node %d was elected for partition %s, epoch %d, but is neither in the in-sync set %v nor eligible %v", c.new.Leader, c.part.id, c.new.LeaderEpoch, c.old.ISR, c.old.ELR)
 		return
 	}
-	if image := w.newest(); !image.Live(c.new.Leader) && c.new.Leader != c.old.Leader {
+	if !image.Live(c.new.Leader) && c.new.Leader != c.old.Leader {
 		w.fail("INV-7", int32(c.new.Leader), "a fenced broker is elected", "node %d was elected for partition %s, epoch %d, while it is fenced", c.new.Leader, c.part.id, c.new.LeaderEpoch)
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // retentionBounds is INV-15: log start <= high watermark <= end on every
-// leader, the start never falls, not across leaders either once it was shown,
+// replica, the start never falls, not across leaders either once it was shown,
 // and nothing at or above the high watermark is retired.
 type retentionBounds struct{ blind }
 
@@ -27,7 +27,14 @@ func (o *retentionBounds) Stepped(w *World, n *Node, _ effect.Input, out []effec
 	}
 	for _, r := range w.book.touched {
 		v := &r.view
-		if v.Role != replica.Leading || r.part.off() {
+		if v.Role == replica.Idle || r.part.off() {
+			continue
+		}
+		if v.Role == replica.Following && (v.Start > v.HighWatermark || v.HighWatermark > v.End) {
+			w.fail("INV-15", n.id, "bounds of a follower's log are out of order", "node %d follows in partition %s with start %d, high watermark %d and end %d", n.id, v.ID, v.Start, v.HighWatermark, v.End)
+			return
+		}
+		if v.Role != replica.Leading {
 			continue
 		}
 		if v.Start > v.End || v.Shown && v.Start > v.HighWatermark {
