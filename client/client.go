@@ -180,7 +180,11 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// abandon ends the loop and all connections at once.
+// Abort ends the client at once, as a crash of its process would: nothing is
+// sent any more, and its group finds out when the session runs out. Whoever
+// waits is answered with ErrClosed; what was under way may take effect or not.
+func (c *Client) Abort() { c.abandon() }
+
 func (c *Client) abandon() {
 	c.mu.Lock()
 	c.ended = true

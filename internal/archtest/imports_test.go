@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"history":          {},
 	"models":           {"history"},
 	"sim":              {"core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport", "transport/simnet", "transport/codec", "history", "models", "topology"},
-	"live":             {"client", "core/message", "core/record", "core/chance", "history", "models", "transport/tcp"},
+	"live":             {"core/client", "client", "core/message", "core/record", "core/chance", "history", "models", "transport/tcp"},
 	"topology":         {},
 	"hunt":             {},
 	"scenarios":        {},

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tamarack-mq/tamarack/hunt"
+	"github.com/tamarack-mq/tamarack/live"
+	"github.com/tamarack-mq/tamarack/sim"
+)
+
+func liveCommand() *cobra.Command {
+	cfg := live.Config{Log: os.Stderr}
+	keep := ""
+	cmd := &cobra.Command{
+		Use:   "live",
+		Short: "Runs real nodes under kill -9, SIGSTOP and cut connections, and judges them the same way.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return runLive(ctx, cfg, keep)
+		},
+	}
+	f := cmd.Flags()
+	f.Uint64Var(&cfg.Seed, "seed", 1, "of the schedule of faults")
+	f.DurationVar(&cfg.For, "for", 60*time.Second, "how long faults go on")
+	f.IntVar(&cfg.Nodes, "nodes", 3, "number of node processes, 3 or more")
+	f.IntVar(&cfg.Partitions, "partitions", 6, "of the topic")
+	f.IntVar(&cfg.Producers, "producers", 4, "clients that publish")
+	f.IntVar(&cfg.Members, "members", 3, "members of the group that reads")
+	f.StringVar(&cfg.Binary, "node", "", "the node program; built from the source tree if empty")
+	f.StringVar(&keep, "keep", "", "folder for data, logs and the history, which is kept; a temporary one if empty")
+	return cmd
+}
+
+func runLive(ctx context.Context, cfg live.Config, keep string) error {
+	if cfg.Nodes < 3 || cfg.Partitions < 1 {
+		return fmt.Errorf("live needs at least 3 nodes and 1 partition")
+	}
+	work, err := os.MkdirTemp("", "tamarack-live-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	cfg.Dir = work
+	if keep != "" {
+		cfg.Dir = keep
+		if err := os.MkdirAll(keep, 0o755); err != nil {
+			return err
+		}
+	}
+	if cfg.Binary == "" {
+		if cfg.Binary, err = buildNode(ctx, work); err != nil {
+			return err
+		}
+	}
+	r, err := live.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("faults      %d kill -9, %d stops, %d cuts, %d crashes of members\n", r.Kills, r.Stops, r.Cuts, r.MemberCrashes)
+	fmt.Printf("work        %d acknowledged, %d unknown, %d failed; %d polled, %d commits; %d records at rest\n",
+		r.Acked, r.Unknown, r.Failed, r.Polled, r.Commits, r.Records)
+	if len(r.Violations) > 0 {
+		for _, v := range r.Violations {
+			fmt.Printf("BROKEN      %s\n", v)
+		}
+		return failedLive(r)
+	}
+	if r.Thin() {
+		fmt.Println("too little got done to judge by")
+		return ended(sim.Void)
+	}
+	fmt.Println("passed: the history of all clients is judged and nothing is broken")
+	return nil
+}
+
+// failedLive saves the history, which cannot be had again from the seed alone.
+func failedLive(r *live.Report) error {
+	f, err := os.CreateTemp("", "tamarack-live-history-*.json")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := json.NewEncoder(f).Encode(r.Operations); err != nil {
+		return err
+	}
+	fmt.Printf("history     %s\n", f.Name())
+	return ended(sim.Safety)
+}
+
+func buildNode(ctx context.Context, work string) (string, error) {
+	root, err := hunt.Root()
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(work, "node")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/node")
+	cmd.Dir = root
+	cmd.Stderr = os.Stderr
+	return binary, cmd.Run()
+}

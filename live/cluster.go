@@ -1,0 +1,175 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// cluster is the node processes.
+type cluster struct {
+	nodes []*node
+}
+
+// node is one process with the proxy that stands before it.
+type node struct {
+	id     int
+	binary string
+	args   []string
+	log    string
+	proxy  *proxy
+	cmd    *exec.Cmd
+	gone   chan struct{}
+	paused bool
+}
+
+func start(ctx context.Context, cfg Config) (*cluster, error) {
+	c := &cluster{}
+	listens := make([]string, cfg.Nodes)
+	voters := make([]string, cfg.Nodes)
+	for i := range cfg.Nodes {
+		address, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		p, err := newProxy(address)
+		if err != nil {
+			c.stop()
+			return nil, err
+		}
+		listens[i] = address
+		voters[i] = fmt.Sprintf("%d@%s", i+1, p.address())
+		c.nodes = append(c.nodes, &node{id: i + 1, binary: cfg.Binary, proxy: p})
+	}
+	for i, n := range c.nodes {
+		data := filepath.Join(cfg.Dir, fmt.Sprintf("node%d", n.id))
+		n.log = data + ".log"
+		n.args = []string{
+			"serve", "--node", fmt.Sprint(n.id), "--cluster", "live", "--data", data,
+			"--listen", listens[i], "--advertise", n.proxy.address(), "--voters", strings.Join(voters, ","),
+			"--reserve-bytes", "-1", "--segment-bytes", "1MiB",
+			"--session-timeout", "2s", "--heartbeat-interval", "300ms", "--replica-lag", "2s",
+			"--group-session-timeout", "4s", "--group-heartbeat-interval", "500ms",
+		}
+		if err := n.launch(); err != nil {
+			c.stop()
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		c.stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// freeAddress finds a port that nobody listens on at the moment.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// launch starts the process (again), on the data that it had.
+func (n *node) launch() error {
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(n.binary, n.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	n.cmd, n.gone = cmd, make(chan struct{})
+	go func(gone chan struct{}) {
+		_ = cmd.Wait() // how it ended is in its log
+		close(gone)
+	}(n.gone)
+	return nil
+}
+
+// running says whether the process is there.
+func (n *node) running() bool {
+	if n.cmd == nil {
+		return false
+	}
+	select {
+	case <-n.gone:
+		return false
+	default:
+		return true
+	}
+}
+
+func (n *node) signal(s syscall.Signal) {
+	if n.running() {
+		_ = n.cmd.Process.Signal(s) // it may have ended meanwhile
+	}
+}
+
+func (n *node) kill() {
+	if n.cmd != nil {
+		n.signal(syscall.SIGKILL)
+		<-n.gone
+	}
+}
+
+func (n *node) pause() {
+	n.paused = true
+	n.signal(syscall.SIGSTOP)
+}
+
+func (n *node) resume() {
+	n.paused = false
+	n.signal(syscall.SIGCONT)
+}
+
+// heal ends all trouble. A node that stopped by itself (halted, as after a
+// failed flush) is started again too.
+func (c *cluster) heal() {
+	for _, n := range c.nodes {
+		n.proxy.mend()
+		n.resume()
+		if !n.running() {
+			_ = n.launch() // the final reading tells if it is missed
+		}
+	}
+}
+
+func (c *cluster) stop() {
+	for _, n := range c.nodes {
+		n.resume()
+		n.signal(syscall.SIGTERM)
+	}
+	for _, n := range c.nodes {
+		if n.cmd != nil {
+			select {
+			case <-n.gone:
+			case <-time.After(5 * time.Second):
+				n.kill()
+			}
+		}
+		n.proxy.close()
+	}
+}
+
+// addresses are where clients begin.
+func (c *cluster) addresses() string {
+	var list []string
+	for _, n := range c.nodes {
+		list = append(list, n.proxy.address())
+	}
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,105 @@
+package live
+
+import (
+	"net"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+)
+
+// writer sends a run's log to the test.
+type writer struct{ t *testing.T }
+
+func (w writer) Write(b []byte) (int, error) { w.t.Logf("%s", b); return len(b), nil }
+
+func TestRealNodesKeepWhatTheyAcknowledged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	binary := filepath.Join(t.TempDir(), "node")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/node")
+	said, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	r, err := Run(t.Context(), Config{
+		Binary: binary, Dir: t.TempDir(), Seed: 5, For: 12 * time.Second,
+		Nodes: 3, Partitions: 4, Producers: 3, Members: 2, Log: writer{t},
+	})
+	require.NoError(t, err, "again: go run ./cmd/simrun live --for 12s --seed 5 --partitions 4 --producers 3 --members 2")
+	require.Empty(t, r.Violations)
+	require.False(t, r.Thin(), "%d acknowledged, %d polled", r.Acked, r.Polled)
+	require.Positive(t, r.Kills)
+	require.GreaterOrEqual(t, r.Records, r.Acked)
+}
+
+func TestAScheduleFollowsFromItsSeed(t *testing.T) {
+	schedule := func(seed uint64) []fault {
+		r := &run{cfg: Config{For: time.Minute, Nodes: 3}, random: chance.New(seed)}
+		return r.schedule()
+	}
+	require.Equal(t, schedule(3), schedule(3))
+	require.NotEqual(t, schedule(3), schedule(4))
+	for seed := range uint64(50) {
+		kills, end := 0, time.Duration(0)
+		for _, f := range schedule(seed) {
+			require.GreaterOrEqual(t, f.at, end, "two faults at once (seed %d)", seed)
+			end = f.at + f.lasts
+			if f.kind == killed {
+				kills++
+			}
+		}
+		require.GreaterOrEqual(t, kills, 10, "a minute has at least ten kills (seed %d)", seed)
+	}
+}
+
+func TestACutProxyEndsConnectionsUntilItIsMended(t *testing.T) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer echo.Close()
+	go func() {
+		for {
+			c, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				b := make([]byte, 1)
+				for {
+					if _, err := c.Read(b); err != nil {
+						return
+					}
+					if _, err := c.Write(b); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	p, err := newProxy(echo.Addr().String())
+	require.NoError(t, err)
+	defer p.close()
+	answers := func(c net.Conn) bool {
+		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		if _, err := c.Write([]byte{1}); err != nil {
+			return false
+		}
+		_, err := c.Read(make([]byte, 1))
+		return err == nil
+	}
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", p.address())
+		require.NoError(t, err)
+		return c
+	}
+	first := dial()
+	require.True(t, answers(first))
+	p.cut()
+	require.False(t, answers(first))
+	require.False(t, answers(dial()))
+	p.mend()
+	require.True(t, answers(dial()))
+}
