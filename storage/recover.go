@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -168,139 +167,10 @@ func (r *recovery) inDoubt() bool {
 	sum := uint32(0)
 	for _, s := range r.p.segments {
 		if s.base <= r.was.end {
-			sum = foldNames(sum, s.base)
+			sum += nameHash(s.base)
 		}
 	}
 	return sum != r.was.names
-}
-
-// scan walks over the log, and gathers the headers of the batches that end
-// above from. What lies below it is looked at only when all is wanted.
-func (r *recovery) scan(from record.Offset, all bool) error {
-	p := r.p
-	k := 0
-	if !all {
-		k = p.segmentOf(from)
-	}
-	p.end = p.segments[k].base
-	r.indexed = -1
-	for i := k; i < len(p.segments); i++ {
-		seg := p.segments[i]
-		if seg.base != p.end {
-			return r.report(p.end, i-1, p.segments[i-1].size, fmt.Sprintf("the next segment begins at %d", seg.base))
-		}
-		at := int64(0)
-		p.index = newIndex(seg.base, p.indexInterval())
-		if i == k && !all {
-			var err error
-			if at, err = r.skip(seg, from); err != nil {
-				return err
-			}
-		}
-		good, reason, err := r.scanSegment(seg, at, from)
-		if err != nil {
-			return err
-		}
-		if reason == "" {
-			continue
-		}
-		if i < len(p.segments)-1 || p.end < r.floor || r.was.suspect {
-			return r.report(p.end, i, good, reason)
-		}
-		return r.cutTail(seg, good) // torn
-	}
-	p.size = p.last().size
-	return nil
-}
-
-// skip finds, by the index file, where the scan may begin in its first
-// segment.
-func (r *recovery) skip(seg *segment, from record.Offset) (int64, error) {
-	p := r.p
-	b, err := readFile(p.store.fs, indexPath(seg))
-	if err != nil {
-		return 0, err
-	}
-	x := decodeIndex(b, seg.base, p.indexInterval())
-	if x == nil {
-		return 0, nil
-	}
-	if seg == p.last() {
-		r.indexed = x.size
-	}
-	e, ok := x.find(from)
-	if !ok || e.pos == 0 || e.pos >= seg.size {
-		return 0, nil
-	}
-	h, err := p.store.handles.take(seg)
-	if err != nil {
-		return 0, err
-	}
-	defer p.store.handles.release(h)
-	scan := newScanner(h.file, e.pos, seg.size)
-	head, batch, _, err := scan.next()
-	if errors.Is(err, io.EOF) || errors.Is(err, errNoBatch) || err == nil && wrongWith(&head, batch, e.offset, p.epochs) != "" {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	x.cut(e.offset, e.pos)
-	x.latest = e.before
-	p.index, p.end = x, e.offset
-	return e.pos, nil
-}
-
-// scanSegment checks the batches from a position on and gathers their headers.
-// reason says why no valid batch begins where good ends; "" is the regular end.
-func (r *recovery) scanSegment(seg *segment, at int64, from record.Offset) (good int64, reason string, err error) {
-	p := r.p
-	h, err := p.store.handles.take(seg)
-	if err != nil {
-		return 0, "", err
-	}
-	defer p.store.handles.release(h)
-	r.atFloor = at
-	scan := newScanner(h.file, at, seg.size)
-	for {
-		head, batch, pos, err := scan.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return pos, "", nil
-		case errors.Is(err, errNoBatch):
-			return pos, "no whole batch is there", nil
-		case err != nil:
-			return pos, "", err
-		}
-		if wrong := wrongWith(&head, batch, p.end, p.epochs); wrong != "" {
-			return pos, wrong, nil
-		}
-		if head.LeaderEpoch > p.epochs.last() { // only a table that is open lets it pass
-			p.epochs.add(epochStart{head.LeaderEpoch, head.BaseOffset})
-		}
-		p.index.add(&head)
-		p.end = head.End()
-		if p.end > from {
-			r.log.Headers = append(r.log.Headers, head)
-		}
-		if p.end <= r.floor {
-			r.atFloor = scan.pos
-		}
-	}
-}
-
-// cutTail removes the torn end of the last segment.
-func (r *recovery) cutTail(seg *segment, good int64) error {
-	h, err := r.p.store.handles.take(seg)
-	if err != nil {
-		return err
-	}
-	defer r.p.store.handles.release(h)
-	if err := h.file.Truncate(good); err != nil {
-		return err
-	}
-	r.p.size, seg.size = good, good
-	return h.file.Sync()
 }
 
 // finish holds the end that was found against what was durable, and makes sure
@@ -319,7 +189,7 @@ func (r *recovery) finish() error {
 	case r.was.suspect:
 		return r.report(p.end, last, p.size, "what was durable is not known: the marks were lost")
 	}
-	p.flushed = p.end
+	p.flushed, p.names = p.end, namesOf(p.segments)
 	if err := r.harden(); err != nil {
 		return err
 	}
@@ -350,40 +220,6 @@ func (r *recovery) report(end record.Offset, k int, good int64, reason string) e
 	return r.preserve()
 }
 
-// preserve makes durable what is there of a damaged log, so that the next start
-// finds the same.
-func (r *recovery) preserve() error {
-	p := r.p
-	if r.clean {
-		return nil
-	}
-	if len(p.segments) > 0 {
-		if err := r.rewriteTail(); err != nil {
-			return err
-		}
-	}
-	if !p.epochs.open && len(p.epochs.list) > 0 {
-		if err := p.rewriteEpochs(); err != nil {
-			return err
-		}
-	}
-	for _, seg := range p.beyond {
-		h, err := p.store.handles.take(seg)
-		if err == nil {
-			err = h.file.Sync()
-			p.store.handles.release(h)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	err := p.store.fs.SyncDir(p.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the folder itself is missing
-	}
-	return err
-}
-
 // cutIndex is the index of the last segment that can be trusted, if the scan
 // has one; else an empty one, which is as good.
 func cutIndex(x *index, base, end record.Offset, size int64) *index {
@@ -408,60 +244,6 @@ func (r *recovery) tell(damage string) {
 	}
 }
 
-// harden makes durable what was found above the floor. It is written again
-// first: after a sync that failed, the page cache holds bytes that the disk
-// does not have and that the system takes for clean.
-func (r *recovery) harden() error {
-	p, d := r.p, r.p.store.fs
-	if err := r.hardenEpochs(); err != nil || r.clean {
-		return err
-	}
-	if r.indexed < 0 || r.indexed > p.size { // it may tell of batches that are gone
-		if err := removeFile(d, indexPath(p.last())); err != nil {
-			return err
-		}
-	}
-	if err := r.rewriteTail(); err != nil {
-		return err
-	}
-	return d.SyncDir(p.dir)
-}
-
-func (r *recovery) rewriteTail() error {
-	p := r.p
-	h, err := p.store.handles.take(p.last())
-	if err != nil {
-		return err
-	}
-	defer p.store.handles.release(h)
-	for at := r.atFloor; at < p.size; {
-		b := make([]byte, min(scanChunk, p.size-at))
-		if err := readFull(h.file, b, at); err != nil {
-			return err
-		}
-		if err := writeFull(h.file, b, at); err != nil {
-			return err
-		}
-		at += int64(len(b))
-	}
-	return h.file.Sync()
-}
-
-func (r *recovery) hardenEpochs() error {
-	p := r.p
-	beyond := p.epochs.cut(p.end)
-	n := len(p.epochs.list)
-	unsure := n > 0 && p.epochs.list[n-1].start >= r.floor
-	if n == 0 && !beyond && p.epochsSize == 0 {
-		p.epochs.open = false
-		return nil
-	}
-	if beyond || p.epochs.open || !r.clean && unsure {
-		return p.rewriteEpochs()
-	}
-	return nil
-}
-
 // recovered is what the slot of the log is to say.
 func (p *partition) recovered(was mark) mark {
 	m := was
@@ -473,7 +255,7 @@ func (p *partition) recovered(was mark) mark {
 		}
 		return m
 	}
-	m.start, m.end, m.names = p.start, p.end, p.names()
+	m.start, m.end, m.names = p.start, p.end, p.names
 	m.hw = min(max(m.hw, p.start), p.end)
 	return m
 }
