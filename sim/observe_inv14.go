@@ -14,10 +14,17 @@ type syncFirst struct {
 	journals []journalTail
 }
 
-// journalTail is how far one voter's journal was asked for and reported.
+// journalTail is how much of one voter's journal is durable, as far as that was
+// reported to it in its present run.
 type journalTail struct {
-	asked, saved uint64
-	run          uint32
+	durable message.Version // of the entries
+	writes  []journalWrite  // those that are not reported
+}
+
+// journalWrite is one write: with it the log is durable up to end.
+type journalWrite struct {
+	seq uint64
+	end message.Version
 }
 
 func (*syncFirst) Invariant() string { return "INV-14" }
@@ -26,18 +33,18 @@ func (o *syncFirst) at(n *Node) *journalTail {
 	for int(n.id) >= len(o.journals) {
 		o.journals = append(o.journals, journalTail{})
 	}
-	j := &o.journals[n.id]
-	if j.run != n.run {
-		*j = journalTail{run: n.run}
+	return &o.journals[n.id]
+}
+
+// Started: what recovery has found is durable.
+func (o *syncFirst) Started(_ *World, n *Node, _ *effect.Recovered) {
+	if c := n.Core(); c != nil && c.Controller() != nil {
+		*o.at(n) = journalTail{durable: c.Controller().View().Quorum.Last}
 	}
-	return j
 }
 
 func (o *syncFirst) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
-	j := o.at(n)
-	if s, ok := in.(effect.QuorumSaved); ok {
-		j.saved = max(j.saved, s.Seq)
-	}
+	o.voter(w, n, in, out)
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.Send:
@@ -55,10 +62,56 @@ func (o *syncFirst) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 			if m, ok := e.Msg.(*message.ProduceReply); ok {
 				o.acks(w, n, e.Token, m)
 			}
+		}
+	}
+}
+
+// voter judges what a voter tells the others: that it voted, and how far it
+// holds the log. Of several writes in one step each is taken to reach as far as
+// the last, which can only make this observer milder.
+func (o *syncFirst) voter(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	c := n.Core()
+	if c == nil || c.Controller() == nil {
+		return
+	}
+	j, end := o.at(n), c.Controller().View().Quorum.Last
+	if s, ok := in.(effect.QuorumSaved); ok {
+		for len(j.writes) > 0 && j.writes[0].seq <= s.Seq {
+			j.durable = max(j.durable, j.writes[0].end)
+			j.writes = j.writes[1:]
+		}
+	}
+	for _, e := range out {
+		switch e := e.(type) {
 		case effect.SaveQuorum:
-			j.asked = e.Seq
+			j.writes = append(j.writes, journalWrite{e.Seq, end})
 		case effect.ReplaceQuorum:
-			j.asked = e.Seq
+			j.writes = append(j.writes, journalWrite{e.Seq, end})
+		case effect.Send:
+			if q, ok := e.Msg.(*message.Quorum); ok {
+				o.promise(w, n, j, e.To, q)
+			}
+		}
+	}
+}
+
+func (o *syncFirst) promise(w *World, n *Node, j *journalTail, to message.NodeID, q *message.Quorum) {
+	m, ok := readRaft(q.Data)
+	if !ok || m.reject {
+		return
+	}
+	v := n.Core().Controller().View().Quorum
+	switch m.kind {
+	case raftVote:
+		to = n.node() // a candidate's own vote
+		fallthrough
+	case raftVoteReply:
+		if uint64(v.SavedTerm) < m.term || uint64(v.SavedTerm) == m.term && v.SavedVote != to {
+			w.fail("INV-14", n.id, "a vote is told before it is durable", "node %d says that it votes for node %d in term %d, but what is durable is its vote for node %d in term %d", n.id, to, m.term, v.SavedVote, v.SavedTerm)
+		}
+	case raftAppendReply:
+		if message.Version(m.index) > j.durable {
+			w.fail("INV-14", n.id, "a voter claims what is not durable", "node %d tells node %d that it holds the quorum's log up to %d, but it was told of a durable write only up to %d", n.id, to, m.index, j.durable)
 		}
 	}
 }

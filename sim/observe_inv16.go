@@ -74,11 +74,12 @@ func (o *votes) leads(w *World, n *Node, term uint64) {
 
 // Kinds of raft messages that matter here, as raftpb numbers them.
 const (
-	raftAppend    = 3
-	raftVote      = 5
-	raftVoteReply = 6
-	raftSnapshot  = 7
-	raftHeartbeat = 8
+	raftAppend      = 3
+	raftAppendReply = 4
+	raftVote        = 5
+	raftVoteReply   = 6
+	raftSnapshot    = 7
+	raftHeartbeat   = 8
 )
 
 // raftMessage is the little that is read of a message of the consensus engine.
