@@ -104,7 +104,10 @@ func (c *chaos) any(u *user) (message.Request, history.Operation) {
 		id := c.partition(u, true)
 		m.Partitions = []message.ProducePartition{{ID: id, Records: batch}}
 		return m, history.Operation{
-			Kind: history.Publish, Topic: chaosTopic, TopicID: uint64(id.Topic), Partition: id.Index,
+			// Raw requests go to whom they please: nobody promises their order, so
+			// each counts as a producer of its own.
+			Session: u.session<<20 + int32(c.n),
+			Kind:    history.Publish, Topic: chaosTopic, TopicID: uint64(id.Topic), Partition: id.Index,
 			Value: value, Acks: int8(acks), Timestamp: int64(u.clock.now(u.world.now).Wall),
 		}
 	case 3, 4:

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -16,7 +14,10 @@ func (u *user) ask(what opKind, arg int64, op history.Operation, make func(clien
 	u.lastOp++
 	o := &openOp{id: -1, what: what, arg: arg}
 	if op.Kind != 0 {
-		op.Client, op.Session, op.Invoke = int32(u.plan.ID), u.session, int64(w.now)
+		op.Client, op.Invoke = int32(u.plan.ID), int64(w.now)
+		if op.Session == 0 {
+			op.Session = u.session
+		}
 		op.Offset, op.HighWatermark, op.LogStart = history.None, history.None, history.None
 		o.id = w.history.Begin(op)
 	}
@@ -100,7 +101,8 @@ func (u *user) delivered(polled []client.Delivery) ([]history.Record, []history.
 			records = append(records, history.Record{
 				Topic: d.Topic, TopicID: uint64(d.ID.Topic), Partition: d.Partition,
 				Offset: int64(r.Offset), Timestamp: int64(r.Timestamp),
-				Key: slices.Clone(r.Key), Value: slices.Clone(r.Value), Headers: headers(r.Headers),
+				// A fetched batch is never changed: the history may share it.
+				Key: r.Key, Value: r.Value, Headers: headers(r.Headers),
 			})
 		}
 		next = append(next, position(d.PlacedID, d.Next))
@@ -114,7 +116,7 @@ func headers(list []record.RecordHeader) []history.Header {
 	}
 	out := make([]history.Header, len(list))
 	for i, h := range list {
-		out[i] = history.Header{Key: string(h.Key), Value: slices.Clone(h.Value)}
+		out[i] = history.Header{Key: string(h.Key), Value: h.Value}
 	}
 	return out
 }

@@ -45,7 +45,10 @@ func (o *derivedState) compare(w *World, n *Node, r *replicaBook) {
 	if c == nil || w.failure != nil {
 		return
 	}
-	kept := c.Replicas().Log(r.part.id)
+	o.judge(w, n, r, c.Replicas().Log(r.part.id))
+}
+
+func (o *derivedState) judge(w *World, n *Node, r *replicaBook, kept *log.Log) {
 	batches := r.memory.batches
 	if kept == nil || len(batches) == 0 || kept.End() != r.memory.end {
 		return

@@ -2,9 +2,9 @@ package sim
 
 import "github.com/tamarack-mq/tamarack/core/effect"
 
-// commitRule is INV-17 as far as it shows outside: the commit index that a
-// quorum leader tells never falls within its term, and every voter applies the
-// same entries (every image at one version is the same, with INV-20).
+// commitRule is INV-17 as far as it shows outside: what a voter has applied
+// never falls while it runs, and every voter applies the same entries (every
+// image at one version is the same: INV-20).
 type commitRule struct {
 	blind
 	told map[ballot]uint64
@@ -17,12 +17,15 @@ func (o *commitRule) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effec
 	if c == nil || c.Controller() == nil {
 		return
 	}
-	controller := c.Controller()
+	o.judge(w, n, uint64(c.Controller().Image().Version()))
+}
+
+// judge takes note of how far one run of a controller has applied the log.
+func (o *commitRule) judge(w *World, n *Node, v uint64) {
 	if o.told == nil {
 		o.told = map[ballot]uint64{}
 	}
 	at := ballot{n.id, uint64(n.run)}
-	v := uint64(controller.Image().Version())
 	before := o.told[at]
 	if v == before {
 		return

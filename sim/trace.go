@@ -64,6 +64,22 @@ func trimmed(m message.Message) any {
 			Code       message.Code
 			Partitions []string
 		}{m.Session, m.Sequence, m.Code, parts}
+	case *message.Forward:
+		return struct {
+			Request uint64
+			Body    string
+		}{m.Request, describe(m.Body)}
+	case *message.Forwarded:
+		body := "-"
+		if m.Body != nil {
+			body = describe(m.Body)
+		}
+		return struct {
+			Request    uint64
+			Code       message.Code
+			Controller message.NodeID
+			Body       string
+		}{m.Request, m.Code, m.Controller, body}
 	case *message.MetadataPush:
 		var parts []string
 		for i := range m.Changes {

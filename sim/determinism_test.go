@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"encoding/json"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The seeds that tests play: few, because campaigns play the many.
+var someSeeds = []uint64{1, 2, 3, 5, 9}
+
+func TestASeedGivesTheSameRunAgainAndSideBySide(t *testing.T) {
+	first := map[uint64]*Result{}
+	for _, seed := range someSeeds {
+		first[seed] = Run(NewPlan(seed), Options{})
+	}
+	var group sync.WaitGroup
+	var lock sync.Mutex
+	for range 2 {
+		for _, seed := range someSeeds {
+			group.Go(func() {
+				r := Run(NewPlan(seed), Options{})
+				lock.Lock()
+				defer lock.Unlock()
+				require.Equal(t, first[seed].Hash, r.Hash, "seed %d", seed)
+				require.Equal(t, first[seed].Stats, r.Stats, "seed %d", seed)
+				require.Equal(t, first[seed].Checkpoints, r.Checkpoints, "seed %d", seed)
+				require.Equal(t, len(first[seed].History), len(r.History), "seed %d", seed)
+			})
+			runtime.Gosched()
+		}
+	}
+	group.Wait()
+}
+
+func TestLookingDoesNotChangeWhatHappens(t *testing.T) {
+	plan := smallPlan(Fault{At: 3 * Second, For: Second, Kind: Crash, Node: 1})
+	silent := Run(plan, Options{})
+	told := Run(plan, Options{TraceFrom: 1, TraceTo: silent.Stats.Events})
+	require.Equal(t, silent.Hash, told.Hash)
+	require.NotEmpty(t, told.Trace)
+}
+
+func TestAPlanSurvivesItsFile(t *testing.T) {
+	for _, seed := range someSeeds {
+		plan := NewPlan(seed)
+		text, err := json.Marshal(plan)
+		require.NoError(t, err)
+		again, err := ParsePlan(text)
+		require.NoError(t, err)
+		require.Equal(t, plan, again)
+	}
+}
+
+// smallPlan is a quiet cluster with a little to do.
+func smallPlan(faults ...Fault) *Plan {
+	return &Plan{
+		Seed:    7,
+		Cluster: ClusterPlan{Nodes: 3, Voters: 3, Shards: 1},
+		Timing: TimingPlan{
+			BrokerSession: 2 * Second, BrokerHeartbeat: 400 * Millisecond, ReplicaLag: Second, ClientRequest: Second,
+			GroupSession: 3 * Second, GroupHeartbeat: 500 * Millisecond, ClientDelivery: 20 * Second,
+		},
+		Phases:  PhasePlan{Warm: 2 * Second, Faults: 6 * Second, Drain: Second, Rest: 60 * Second},
+		Network: NetworkPlan{Latency: 500 * Microsecond, Spread: 300 * Microsecond},
+		Disk:    DiskPlan{Append: 20 * Microsecond, Flush: Millisecond, Read: 50 * Microsecond},
+		Topics:  []TopicPlan{{Name: "t", Partitions: 1, Replication: 3, MinInsync: 2, SegmentBytes: 8 << 10}},
+		Clients: []ClientPlan{
+			{ID: 1, Role: Producer, Topics: []string{"t"}, Every: 100 * Millisecond, Acks: -1, Idempotent: true},
+			{ID: 2, Role: MemberOf, Topics: []string{"t"}, Every: 50 * Millisecond, Group: "g", Style: "at-least-once", Reset: "earliest"},
+		},
+		Faults: faults,
+	}
+}
+
+func TestOneFaultLessLeavesTheOthersDrawsAsTheyWere(t *testing.T) {
+	crash := Fault{At: 3 * Second, For: Second, Kind: PowerLoss, Target: "leader t/0"}
+	isolate := Fault{At: 6 * Second, For: Second, Kind: Isolate, Node: 2}
+	story := Options{TraceFrom: 1, TraceTo: 1 << 60}
+	whole := Run(smallPlan(crash, isolate), story)
+	cut := Run(smallPlan(crash), story)
+	require.Equal(t, Passed, whole.Class, "%+v", whole.Failure)
+	for i, line := range whole.Trace {
+		if i >= len(cut.Trace) || line != cut.Trace[i] {
+			require.Contains(t, line, "fault: isolate node 2")
+			return
+		}
+	}
+	t.Fatal("the fault changed nothing")
+}
+
+func TestPlansThatPromiseTheImpossibleAreRefused(t *testing.T) {
+	for name, spoil := range map[string]func(*Plan){
+		"no nodes":            func(p *Plan) { p.Cluster.Nodes = 0 },
+		"too many voters":     func(p *Plan) { p.Cluster.Voters = p.Cluster.Nodes + 1 },
+		"no bound for rest":   func(p *Plan) { p.Phases.Rest = 0 },
+		"no topics":           func(p *Plan) { p.Topics = nil },
+		"two equal clients":   func(p *Plan) { p.Clients = append(p.Clients, p.Clients[0]) },
+		"an unknown fault":    func(p *Plan) { p.Faults = append(p.Faults, Fault{Kind: "meteor"}) },
+		"a topic on too many": func(p *Plan) { p.Topics[0].Replication = 20 },
+	} {
+		plan := NewPlan(1)
+		spoil(plan)
+		require.Error(t, plan.Validate(), name)
+	}
+	_, err := ParsePlan([]byte(`{"seed": 1, "meteors": 3}`))
+	require.ErrorContains(t, err, "meteors")
+}
+
+func TestSeedsAreNumbersOrCommits(t *testing.T) {
+	from, to, err := ParseSeeds("10..20")
+	require.NoError(t, err)
+	require.Equal(t, []uint64{10, 20}, []uint64{from, to})
+	commit, err := ParseSeed("9ccf0a151add8c446fb8226713298ad40d8ca575")
+	require.NoError(t, err)
+	require.Equal(t, uint64(0x9ccf0a151add8c44), commit)
+	for _, wrong := range []string{"", "x", "20..10", "12..y"} {
+		_, _, err := ParseSeeds(wrong)
+		require.Error(t, err, wrong)
+	}
+}
+
+func TestFailuresOfOneCauseAreOne(t *testing.T) {
+	r := &Report{}
+	tally := newTally(r)
+	fail := func(seed, event uint64, cause string) {
+		tally.add(&Result{Seed: seed, Class: Safety, Stats: Stats{Events: event}, Failure: &Failure{Invariant: "INV-5", Cause: cause}}, false)
+	}
+	fail(1, 900, "a")
+	fail(2, 100, "a")
+	fail(3, 500, "b")
+	tally.add(&Result{Seed: 4, Class: Passed, Marks: []Mark{{"a process crashed", 2}}}, true)
+	tally.finish()
+	require.Equal(t, []string{"INV-5: a", "INV-5: b"}, []string{r.Failures[0].Fingerprint, r.Failures[1].Fingerprint})
+	require.Equal(t, []uint64{2, 1}, r.Failures[0].Seeds)
+	require.Equal(t, uint64(2), r.Failures[0].First.Seed)
+	require.Equal(t, Safety, r.Worst())
+	require.Equal(t, Mark{"a process crashed", 2}, r.Marks[0])
+	merged := Merge([]*Report{r, r})
+	require.Equal(t, 4, merged.Failures[0].Count)
+	require.Equal(t, 8, merged.Runs)
+}
