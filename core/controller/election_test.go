@@ -58,6 +58,20 @@ func TestARestartedLeaderGetsANewEpoch(t *testing.T) {
 	require.Equal(t, "leader 12 epoch 1/1 isr [12] elr [11]", w.state(pair))
 }
 
+func TestABrokerServesOnlyOnceItKnowsOfItsOwnRun(t *testing.T) {
+	w := newWorld(t, 12, 1, 1, Config{})
+	w.until("it is registered", func() bool { return w.brokers[11].epoch > 0 })
+	epoch := w.brokers[11].epoch
+	w.crashBroker(11)
+	beat := func(applied message.Version) bool {
+		w.post(11, 1, &message.BrokerHeartbeat{Node: 11, Epoch: epoch, Applied: applied})
+		w.pass(100 * message.Millisecond)
+		return w.boss().image.Live(11)
+	}
+	require.False(t, beat(message.Version(epoch)-1))
+	require.True(t, beat(message.Version(epoch)))
+}
+
 func TestAnotherDiskIsNeverEligible(t *testing.T) {
 	w := newWorld(t, 3, 1, 2, Config{BalanceAfter: -1})
 	w.ready()

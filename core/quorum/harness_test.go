@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -38,6 +39,7 @@ type club struct {
 type member struct {
 	q       *Quorum
 	disk    [][]byte        // durable frames
+	durable journal         // what they say
 	pending []effect.Effect // writes that are not durable yet
 	applied []Entry
 	state   []byte // what a snapshot of the application would be
@@ -78,6 +80,10 @@ func (c *club) start(id message.NodeID) {
 	cfg.ID = id
 	m.q = New(cfg, m.disk, "", c.random.Split(fmt.Sprintf("voter/%d/%d", id, m.starts)), c.now)
 	m.down, m.applied, m.state, m.pending = false, nil, nil, nil
+	m.durable = journal{}
+	for _, frame := range m.disk {
+		m.durable.read(frame)
+	}
 	out := c.out()
 	m.q.Begin(c.now, out)
 	c.carry(id, out)
@@ -98,12 +104,45 @@ func (m *member) persist() uint64 {
 	switch e := e.(type) {
 	case effect.SaveQuorum:
 		m.disk = append(slices.Clip(m.disk), e.Frame)
+		m.durable.read(e.Frame)
 		return e.Seq
 	case effect.ReplaceQuorum:
-		m.disk = e.Frames
+		m.disk, m.durable = e.Frames, journal{}
+		for _, frame := range e.Frames {
+			m.durable.read(frame)
+		}
 		return e.Seq
 	}
 	panic("no write")
+}
+
+func (j *journal) read(frame []byte) {
+	f, err := decodeFrame(frame)
+	if err == nil {
+		err = j.take(&f)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// backed checks that a message which says "I hold this" or "I voted" is backed
+// by the disk (INV-14).
+func (c *club) backed(id message.NodeID, data []byte) {
+	from, disk := uint64(id), &c.nodes[id].durable
+	m, err := decode(data, c.nodes[id].q.mark, from, 0, nil)
+	require.NoError(c.t, err)
+	switch e := m.engine; {
+	case e == nil:
+	case e.GetType() == pb.MsgVote:
+		require.Equal(c.t, ballot{e.GetTerm(), from}, disk.ballot(), "voter %d asks for votes", id)
+		require.Equal(c.t, position{e.GetLogTerm(), e.GetIndex()}, disk.end(), "voter %d asks for votes", id)
+	case e.GetType() == pb.MsgVoteResp && !e.GetReject():
+		require.GreaterOrEqual(c.t, disk.term, e.GetTerm(), "voter %d gives its vote", id)
+	case e.GetType() == pb.MsgAppResp && !e.GetReject():
+		require.GreaterOrEqual(c.t, disk.term, e.GetTerm(), "voter %d acknowledges", id)
+		require.GreaterOrEqual(c.t, disk.last(), e.GetIndex(), "voter %d acknowledges", id)
+	}
 }
 
 func (c *club) out() *Out { return &Out{Out: &effect.Out{}} }
@@ -131,6 +170,7 @@ func (c *club) carry(id message.NodeID, out *Out) {
 		case effect.Send:
 			data := e.Msg.(*message.Quorum).Data
 			c.trace = append(c.trace, fmt.Sprintf("%d %d>%d %x", c.now, id, e.To, data))
+			c.backed(id, data)
 			c.send(letter{from: id, to: e.To, data: data})
 		case effect.SaveQuorum:
 			c.trace = append(c.trace, fmt.Sprintf("%d %d save %d %x", c.now, id, e.Seq, e.Frame))

@@ -2,10 +2,10 @@ package quorum
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
 	"pgregory.net/rapid"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
@@ -87,7 +87,9 @@ func TestASlowVoterGetsASnapshot(t *testing.T) {
 	// The first snapshot is lost on the way.
 	c.run(5*message.Second, "a snapshot leaves", func() bool {
 		for i, l := range c.mail {
-			if l.to == slow && strings.Contains(string(l.data), "99;") {
+			m, err := decode(l.data, c.nodes[slow].q.mark, 0, 0, nil)
+			require.NoError(t, err)
+			if m.engine.GetType() == pb.MsgSnap {
 				c.mail = append(c.mail[:i], c.mail[i+1:]...)
 				return true
 			}
@@ -139,6 +141,52 @@ func TestAVoterWipedUnderALivingLeaderIsCaughtUp(t *testing.T) {
 	c.start(wiped)
 	c.commit("for all")
 	require.Empty(t, c.nodes[wiped].halted)
+}
+
+// An empty voter cannot know in which terms it has voted before.
+func TestAnEmptyVoterGivesNoVoteInTermsThatMayBeSpent(t *testing.T) {
+	q := New(Config{ClusterID: "club", ID: 1, Voters: []message.NodeID{1, 2, 3}}, nil, "", chance.New(1), 0)
+	out := &Out{Out: &effect.Out{}}
+	q.Tick(0, out)
+	require.Len(t, out.List, 2, "it asks the others")
+	seen := answer{nonce: q.admission.nonce, term: 5, end: position{4, 10}}
+	q.Receive(1, 2, encodeAnswer(q.mark, seen), out)
+	require.False(t, q.View().Admitted)
+	seen.term, seen.end = 7, position{3, 20}
+	q.Receive(1, 3, encodeAnswer(q.mark, seen), out)
+	require.Equal(t, View{ID: 1, Term: 7, Admitted: true}, q.View())
+	require.Equal(t, position{4, 10}, q.journal.identity.floor)
+
+	vote := func(term, logTerm, index uint64) message.NodeID {
+		q.Receive(2, 2, encodeEngine(q.mark, &pb.Message{
+			Type: pb.MsgVote.Enum(), Term: &term, LogTerm: &logTerm, Index: &index,
+		}), out)
+		return q.View().Vote
+	}
+	require.Equal(t, message.NoNode, vote(8, 7, 99), "a spent term")
+	require.Equal(t, message.NoNode, vote(5000, 4, 9), "a log that may lack something")
+	require.Equal(t, message.NodeID(2), vote(5000, 4, 10))
+}
+
+// A leader that has won but not yet committed an entry of its own does not
+// know what is committed (KAFKA-12619).
+func TestALeaderServesOnlyOnceItsOwnEntryIsCommitted(t *testing.T) {
+	c := newClub(t, 10, 3, Config{})
+	c.commit("one")
+	old := c.elect()
+	c.crash(old)
+	c.run(10*message.Second, "somebody wins", func() bool {
+		for _, id := range c.ids {
+			if v := c.nodes[id].q.View(); id != old && v.Role == Leader {
+				require.False(t, v.Ready)
+				_, ok := c.propose(id, "too early")
+				require.False(t, ok)
+				return true
+			}
+		}
+		return false
+	})
+	c.commit("two")
 }
 
 func TestADamagedJournalMakesAVoterMute(t *testing.T) {
