@@ -42,6 +42,10 @@ func run(args []string) int {
 	fmt.Fprintln(os.Stderr, "error:", strings.TrimPrefix(err.Error(), "error: "))
 	var usage *usageError
 	var halt *server.HaltError
+	var hint *hintError
+	if errors.As(err, &hint) {
+		fmt.Fprintln(os.Stderr, "hint:", hint.hint)
+	}
 	switch {
 	case errors.As(err, &halt):
 		return exitHalted
@@ -75,7 +79,8 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(devCommand(), serveCommand())
+	root.AddCommand(devCommand(), serveCommand(), topicCommand(), publishCommand(), pollCommand(), commitCommand(),
+		groupCommand(), statusCommand(), benchCommand())
 	return root
 }
 

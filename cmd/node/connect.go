@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tamarack-mq/tamarack/client"
+	protocol "github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// connection is how a command finds the cluster, and how it speaks.
+type connection struct {
+	bootstrap string
+	cluster   string
+	timeout   time.Duration
+	json      bool
+}
+
+// devBootstrap are the nodes that node dev starts unless told otherwise.
+const devBootstrap = "127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094"
+
+// flags adds the flags that all commands to a cluster have.
+func (c *connection) flags(cmd *cobra.Command) {
+	bootstrap := devBootstrap
+	if b, ok := os.LookupEnv(envName("bootstrap")); ok {
+		bootstrap = b
+	}
+	f := cmd.PersistentFlags()
+	f.StringVarP(&c.bootstrap, "bootstrap", "b", bootstrap, "Addresses of some nodes, as host:port,... (variable "+envName("bootstrap")+")")
+	f.StringVar(&c.cluster, "cluster", os.Getenv(envName("cluster")), "Refuse to talk to any other cluster than this one (variable "+envName("cluster")+")")
+	f.DurationVar(&c.timeout, "timeout", 30*time.Second, "Time to get an answer in")
+	f.BoolVar(&c.json, "json", false, "Print JSON, one object a line")
+}
+
+func (c *connection) dial(ctx context.Context, options ...client.Option) (*client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	options = append([]client.Option{client.WithName("node"), client.WithClusterID(c.cluster)}, options...)
+	cl, err := client.Dial(ctx, c.bootstrap, options...)
+	if err != nil {
+		return nil, explain(fmt.Errorf("cannot reach a cluster at %s: %w", c.bootstrap, err))
+	}
+	return cl, nil
+}
+
+// with runs f with a client and a time limit, and explains what went wrong.
+func (c *connection) with(cmd *cobra.Command, f func(ctx context.Context, cl *client.Client) error) error {
+	cl, err := c.dial(cmd.Context())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), c.timeout)
+	defer cancel()
+	err = f(ctx, cl)
+	end, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = cl.Close(end)
+	return explain(err)
+}
+
+// hintError is an error with advice.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (h *hintError) Error() string { return h.err.Error() }
+func (h *hintError) Unwrap() error { return h.err }
+
+// advice says what to do about what a cluster or the network answers.
+var advice = []struct {
+	err  error
+	hint string
+}{
+	{syscall.ECONNREFUSED, "is a cluster running there? node dev starts one on this machine; --bootstrap names another"},
+	{message.ClusterIDMismatch, "the address belongs to another cluster: correct --bootstrap or --cluster"},
+	{message.UnsupportedVersion, "this program and the cluster are of different releases"},
+	{message.UnknownTopicOrPartition, "node topic list shows the topics; node topic create makes one"},
+	{message.TopicAlreadyExists, "node topic describe shows it; node topic add-partitions enlarges it"},
+	{message.InvalidReplicationFactor, "there are not so many nodes: see node status, or lower --replicas"},
+	{message.NotEnoughReplicas, "too few replicas are in sync: see node status"},
+	{message.NotEnoughReplicasAfterAppend, "too few replicas are in sync: see node status; the records may still be committed"},
+	{message.DiskFull, "the leader's disk is full: free some space there, or lower the topic's retention"},
+	{message.NonEmptyGroup, "the group has members: stop them first"},
+	{message.GroupIDNotFound, "node group list shows the groups"},
+	{message.UnknownMemberID, "the group has members, so positions cannot be set from outside: stop them first"},
+	{message.FencedMemberEpoch, "the group has members, so positions cannot be set from outside: stop them first"},
+	{message.EligibleLeadersNotAvailable, "no replica that is in sync is up: start one, or give up records with --unclean"},
+	{context.DeadlineExceeded, "no answer in time: see node status, or allow more with --timeout"},
+}
+
+// explain adds advice to an error.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *hintError
+	var usage *usageError
+	if errors.As(err, &known) || errors.As(err, &usage) {
+		return err
+	}
+	var problem *protocol.Error
+	if errors.As(err, &problem) && problem.Problem == protocol.NoSuchTopic {
+		return &hintError{err, "node topic list shows the topics; node topic create makes one"}
+	}
+	for _, a := range advice {
+		if errors.Is(err, a.err) {
+			return &hintError{err, a.hint}
+		}
+	}
+	return err
+}
+
+// printer writes rows as a table, or as JSON objects, one a line.
+type printer struct {
+	columns []string
+	json    *json.Encoder
+	table   *tabwriter.Writer
+}
+
+func (c *connection) printer(w io.Writer, columns ...string) *printer {
+	p := &printer{columns: columns}
+	if c.json {
+		p.json = json.NewEncoder(w)
+		return p
+	}
+	p.table = tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for i, name := range columns {
+		p.cell(i, name)
+	}
+	return p
+}
+
+func (p *printer) cell(i int, v any) {
+	end := "\t"
+	if i == len(p.columns)-1 {
+		end = "\n"
+	}
+	fmt.Fprint(p.table, v, end)
+}
+
+// row writes one value for each column.
+func (p *printer) row(values ...any) {
+	if p.json != nil {
+		object := make(map[string]any, len(values))
+		for i, v := range values {
+			object[p.columns[i]] = v
+		}
+		_ = p.json.Encode(object)
+		return
+	}
+	for i, v := range values {
+		p.cell(i, v)
+	}
+}
+
+func (p *printer) end() {
+	if p.table != nil {
+		_ = p.table.Flush()
+	}
+}
+
+// say prints a sentence for people, or an object for programs.
+func (c *connection) say(w io.Writer, object map[string]any, format string, args ...any) {
+	if c.json {
+		_ = json.NewEncoder(w).Encode(object)
+		return
+	}
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+// topic finds one topic by name.
+func topic(ctx context.Context, cl *client.Client, name string) (*message.TopicInfo, error) {
+	m, err := cl.Metadata(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Topics) == 0 {
+		return nil, fmt.Errorf("topic %s: %w", name, message.UnknownTopicOrPartition)
+	}
+	if t := &m.Topics[0]; t.Code == message.None {
+		return t, nil
+	}
+	return nil, fmt.Errorf("topic %s: %w", name, m.Topics[0].Code)
+}
+
+// offsetAt asks a partition's leader for an offset: at a time, message.Earliest
+// or message.Latest.
+func offsetAt(ctx context.Context, cl *client.Client, id record.PartitionID, at record.Timestamp) (record.Offset, error) {
+	r, err := cl.Ask(ctx, &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{ID: id, LeaderEpoch: record.NoLeaderEpoch, Timestamp: at}}},
+		protocol.Target{Kind: protocol.LeaderOf, Partition: id})
+	if err != nil {
+		return 0, fmt.Errorf("partition %v: %w", id, err)
+	}
+	m, ok := r.(*message.ListOffsetsReply)
+	if !ok || len(m.Partitions) != 1 {
+		return 0, fmt.Errorf("partition %v: unexpected answer %T", id, r)
+	}
+	if code := m.Partitions[0].Code; code != message.None {
+		return 0, fmt.Errorf("partition %v: %w", id, code)
+	}
+	return m.Partitions[0].Offset, nil
+}

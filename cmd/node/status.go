@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tamarack-mq/tamarack/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+func statusCommand() *cobra.Command {
+	var c connection
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the cluster: nodes, leaders, what is offline or short of replicas",
+		Args:  exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
+				m, err := cl.Metadata(ctx)
+				if err != nil {
+					return err
+				}
+				s := summarize(m)
+				p := c.printer(cmd.OutOrStdout(), "node", "address", "rack", "state", "leads", "replicas", "controller")
+				for _, b := range m.Brokers {
+					state := "live"
+					if b.Fenced {
+						state = "fenced"
+					}
+					p.row(int32(b.ID), b.Address, b.Rack, state, s.leads[b.ID], s.hosts[b.ID], b.ID == m.Controller)
+				}
+				p.end()
+				c.say(cmd.OutOrStdout(), map[string]any{"cluster": m.ClusterID, "version": m.Version, "topics": s.topics, "partitions": s.partitions,
+					"offline": s.offline, "under_replicated": s.thin},
+					"cluster %s, metadata version %d: %d topics, %d partitions, %d offline, %d short of replicas",
+					m.ClusterID, m.Version, s.topics, s.partitions, s.offline, s.thin)
+				if check && s.offline+s.thin+s.fenced > 0 {
+					return errors.New(s.complaint())
+				}
+				return nil
+			})
+		},
+	}
+	c.flags(cmd)
+	cmd.Flags().BoolVar(&check, "check", false, "Fail unless every node is live and every partition has a leader and all its replicas in sync")
+	return cmd
+}
+
+// clusterSummary counts what there is.
+type clusterSummary struct {
+	topics, partitions, offline, thin, fenced int
+	leads, hosts                              map[message.NodeID]int
+}
+
+func summarize(m *message.MetadataReply) clusterSummary {
+	s := clusterSummary{topics: len(m.Topics), leads: map[message.NodeID]int{}, hosts: map[message.NodeID]int{}}
+	for _, b := range m.Brokers {
+		if b.Fenced {
+			s.fenced++
+		}
+	}
+	for _, t := range m.Topics {
+		for _, p := range t.Partitions {
+			s.partitions++
+			s.leads[p.Leader]++
+			for _, r := range p.Replicas {
+				s.hosts[r]++
+			}
+			if p.Leader == message.NoNode {
+				s.offline++
+			}
+			if len(p.ISR) < len(p.Replicas) {
+				s.thin++
+			}
+		}
+	}
+	return s
+}
+
+func (s clusterSummary) complaint() string {
+	return fmt.Sprintf("%d nodes are fenced, %d partitions are offline, %d are short of replicas", s.fenced, s.offline, s.thin)
+}
