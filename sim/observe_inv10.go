@@ -35,10 +35,10 @@ func (o *trueAnswers) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 
 // produced judges one partition of a successful answer.
 func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int, got *message.ProducedPartition) {
-	p := w.book.parts[got.ID]
-	if got.Code != message.None || p == nil || p.off() {
+	if got.Code != message.None || w.book.part(got.ID).off() {
 		return
 	}
+	p := w.book.part(got.ID)
 	h, err := record.DecodeHeader(asked.Partitions[i].Records)
 	if err != nil {
 		w.fail("INV-10", n.id, "a batch that cannot be read is accepted", "node %d accepts for partition %s bytes that are no batch: %v", n.id, got.ID, err)

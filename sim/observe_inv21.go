@@ -27,15 +27,18 @@ func (o *oneOwner) Stepped(w *World, n *Node, in effect.Input, out []effect.Effe
 	if !aboutGroups(in, out) {
 		return
 	}
-	c := n.Core()
-	if c == nil {
-		return
+	if c := n.Core(); c != nil {
+		o.judge(w, n, c.Groups().EachOwner)
 	}
+}
+
+// judge holds every right to commit on one node against the others.
+func (o *oneOwner) judge(w *World, n *Node, each func(func(int32, group.Owner) bool)) {
 	if o.owners == nil {
 		o.owners, o.last = map[claim]string{}, map[claim]string{}
 	}
 	clear(o.owners)
-	c.Groups().EachOwner(func(_ int32, owner group.Owner) bool {
+	each(func(_ int32, owner group.Owner) bool {
 		at := claim{owner.Group, owner.Partition}
 		if other, ok := o.owners[at]; ok && other != owner.Member {
 			w.fail("INV-21", n.id, "two members may commit one partition", "the coordinator on node %d would accept commits for partition %s in group %q from member %q and from member %q", n.id, owner.Partition, owner.Group, other, owner.Member)

@@ -34,7 +34,7 @@ func newObservers() []Observer {
 		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
 		&retentionBounds{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
-		&coordinatorReplay{}, &sequences{}, &boundedWork{},
+		&coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
 	}
 }
 

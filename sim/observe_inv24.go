@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// committedOffsets is INV-24: a fetch of committed offsets tells the last commit
+// that was acknowledged before it came, or a later one, whichever coordinator
+// is asked.
+//
+// In the log of its shard a commit that came in later, at whichever node, never
+// stands before one that was acknowledged by then. So what may be told is the
+// last acknowledged position, or that of any commit that came in after it.
+type committedOffsets struct {
+	blind
+	came   map[asking]uint64 // the step in which a request came
+	claims map[claim]*commitBook
+	wiped  map[string]bool // groups of which somebody asked to delete something
+}
+
+// asking is a request on its way through a node.
+type asking struct {
+	node  int32
+	run   uint32
+	token message.Token
+}
+
+// commitBook is what was committed for one partition by one group.
+type commitBook struct {
+	asked []commitAsked
+	acked []commitAcked
+}
+
+type commitAsked struct {
+	offset record.Offset
+	came   uint64
+}
+
+type commitAcked struct {
+	commitAsked
+	at uint64 // the step of the answer
+}
+
+func (*committedOffsets) Invariant() string { return "INV-24" }
+
+func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if r, ok := in.(effect.Requested); ok {
+		o.asked(w, n, r)
+	}
+	for _, e := range out {
+		reply, ok := e.(effect.Reply)
+		if !ok {
+			continue
+		}
+		switch m := reply.Msg.(type) {
+		case *message.CommitOffsetsReply:
+			o.stored(w, n, reply.Token, m)
+		case *message.FetchOffsetsReply:
+			o.told(w, n, reply.Token, m)
+		}
+	}
+}
+
+// asked notes what comes in.
+func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
+	if o.came == nil {
+		o.came, o.claims, o.wiped = map[asking]uint64{}, map[claim]*commitBook{}, map[string]bool{}
+	}
+	switch m := r.Msg.(type) {
+	case *message.CommitOffsets:
+		o.came[asking{n.id, n.run, r.Token}] = w.stats.Steps
+		for i := range m.Offsets {
+			b := o.claims[claim{m.Group, m.Offsets[i].ID}]
+			if b == nil {
+				b = &commitBook{}
+				o.claims[claim{m.Group, m.Offsets[i].ID}] = b
+			}
+			b.asked = append(b.asked, commitAsked{m.Offsets[i].Offset, w.stats.Steps})
+		}
+	case *message.FetchOffsets:
+		o.came[asking{n.id, n.run, r.Token}] = w.stats.Steps
+	case *message.DeleteGroup:
+		o.wiped[m.Group] = true
+	case *message.DeleteOffsets:
+		o.wiped[m.Group] = true
+	}
+}
+
+// take is the step in which an answered request came, and the request.
+func (o *committedOffsets) take(n *Node, token message.Token) (message.Request, uint64) {
+	at := asking{n.id, n.run, token}
+	came := o.came[at]
+	delete(o.came, at)
+	return n.tokens[token].request, came
+}
+
+// stored notes an acknowledged commit.
+func (o *committedOffsets) stored(w *World, n *Node, token message.Token, m *message.CommitOffsetsReply) {
+	r, came := o.take(n, token)
+	asked, ok := r.(*message.CommitOffsets)
+	if !ok || m.Code != message.None || len(m.Offsets) != len(asked.Offsets) {
+		return
+	}
+	for i := range m.Offsets {
+		if m.Offsets[i].Code == message.None {
+			b := o.claims[claim{asked.Group, asked.Offsets[i].ID}]
+			b.acked = append(b.acked, commitAcked{commitAsked{asked.Offsets[i].Offset, came}, w.stats.Steps})
+		}
+	}
+}
+
+// told judges what a fetch is told.
+func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *message.FetchOffsetsReply) {
+	r, came := o.take(n, token)
+	asked, ok := r.(*message.FetchOffsets)
+	if !ok || m.Code != message.None || o.wiped[asked.Group] {
+		return
+	}
+	for i := range m.Offsets {
+		got := &m.Offsets[i]
+		b, p := o.claims[claim{asked.Group, got.ID}], w.book.parts[got.ID]
+		if b == nil || p == nil || p.deleted {
+			continue
+		}
+		if last := b.before(came); last != nil && !b.allows(last, got.Offset) {
+			w.fail("INV-24", n.id, "an acknowledged commit is forgotten", "node %d tells group %q the position %d for partition %s, but %d was acknowledged before it was asked", n.id, asked.Group, got.Offset, got.ID, last.offset)
+			return
+		}
+	}
+}
+
+// before is the last commit that was acknowledged before a step.
+func (b *commitBook) before(step uint64) *commitAcked {
+	for i := len(b.acked) - 1; i >= 0; i-- {
+		if b.acked[i].at < step {
+			return &b.acked[i]
+		}
+	}
+	return nil
+}
+
+// allows says whether a position may be told when last was acknowledged.
+func (b *commitBook) allows(last *commitAcked, offset record.Offset) bool {
+	if offset == last.offset {
+		return true
+	}
+	for i := len(b.asked) - 1; i >= 0 && b.asked[i].came >= last.came; i-- {
+		if b.asked[i].offset == offset {
+			return true
+		}
+	}
+	return false
+}
