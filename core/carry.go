@@ -14,13 +14,14 @@ func replicaConfig(c Config) replica.Config {
 	return replica.Config{
 		ID: c.ID, Lag: c.Timing.ReplicaLag, FetchWait: c.Timing.FetchWait,
 		AlterRetry: c.Timing.HeartbeatInterval, RequestTimeout: c.Timing.RequestTimeout,
+		CheckpointBatches: c.Tidying.CheckpointBatches,
 	}
 }
 
 func groupConfig(c Config) group.Config {
 	return group.Config{
 		SessionTimeout: c.Groups.SessionTimeout, HeartbeatInterval: c.Groups.HeartbeatInterval,
-		OffsetRetention: c.Groups.OffsetsRetention,
+		OffsetRetention: c.Groups.OffsetsRetention, SnapshotMinimum: c.Tidying.GroupRecords,
 	}
 }
 
@@ -29,8 +30,10 @@ func controllerConfig(c Config) controller.Config {
 		Quorum: quorum.Config{
 			ClusterID: c.ClusterID, ID: c.ID, Voters: c.Voters,
 			Heartbeat: c.Timing.QuorumHeartbeat, ElectionTimeout: c.Timing.ElectionTimeout,
+			SnapshotEntries: c.Tidying.QuorumEntries, KeepEntries: c.Tidying.QuorumKept,
 		},
 		SessionTimeout: c.Timing.SessionTimeout, ResendAfter: c.Timing.HeartbeatInterval,
+		HistoryChanges: c.Tidying.MetadataChanges,
 	}
 }
 

@@ -20,6 +20,7 @@ type Config struct {
 	Incarnation uint64
 	Timing      Timing
 	Groups      Groups
+	Tidying     Tidying
 }
 
 // Timing are the clocks of a node. Sessions are counted by the controller on
@@ -42,6 +43,16 @@ type Groups struct {
 	SessionTimeout    message.Duration // of a member that asks for none; default 10 s
 	HeartbeatInterval message.Duration // told to members; default 1 s
 	OffsetsRetention  message.Duration // of an empty group's offsets; default 7 days
+}
+
+// Tidying says how much piles up before it is summed up. Zero means the default
+// of the room that does it; short simulations ask for little.
+type Tidying struct {
+	CheckpointBatches int // of one log between two checkpoints; default 4096
+	QuorumEntries     int // of the controller's log between two snapshots; default 10000
+	QuorumKept        int // entries kept below a snapshot for slow voters; default 1000
+	MetadataChanges   int // kept to send brokers only what they lack; default 10000
+	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000
 }
 
 func orElse[T comparable](value, otherwise T) T {

@@ -73,6 +73,10 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 			SessionTimeout:    message.Duration(t.GroupSession),
 			HeartbeatInterval: message.Duration(t.GroupHeartbeat),
 		},
+		Tidying: core.Tidying{
+			CheckpointBatches: c.Tidy, QuorumEntries: c.Tidy, QuorumKept: c.Tidy / 4,
+			MetadataChanges: c.Tidy, GroupRecords: c.Tidy,
+		},
 	}
 	if c.Racks > 0 {
 		cfg.Rack = "rack-" + itoa(int(n.id-1)%c.Racks)

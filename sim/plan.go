@@ -36,6 +36,10 @@ type ClusterPlan struct {
 	SwapVoters bool `json:"swapVoters,omitempty"`
 	// Codec passes every message through the wire codec, both ways.
 	Codec bool `json:"codec,omitempty"`
+	// Tidy is how many batches, log entries or records pile up before they are
+	// summed up in a checkpoint or a snapshot; 0: the core's defaults, which no
+	// short run reaches.
+	Tidy int `json:"tidy,omitempty"`
 }
 
 // TimingPlan are the timeouts of the cluster. Zero means the core's default.

@@ -40,6 +40,9 @@ func drawCluster(r *chance.Stream) ClusterPlan {
 	}
 	c.Shards = int(r.Between(1, 4))
 	c.Codec = r.OneIn(10)
+	if !r.OneIn(3) {
+		c.Tidy = int(r.Between(8, 150))
+	}
 	return c
 }
 
