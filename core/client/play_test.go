@@ -100,7 +100,10 @@ func (s *play) do(f func(Op) Input) Op {
 // pass lets time pass, with a tick whenever the client wants one.
 func (s *play) pass(d message.Duration) {
 	end := s.now.Mono.Add(d)
-	for s.c.Wake() <= end {
+	for ticks := 0; s.c.Wake() <= end; ticks++ {
+		if ticks > 20_000 {
+			s.t.Fatalf("a timer spins")
+		}
 		if w := s.c.Wake(); w > s.now.Mono {
 			s.advance(w.Sub(s.now.Mono))
 		}

@@ -379,7 +379,9 @@ func TestWhatIsOnItsWayToADeletedTopicEnds(t *testing.T) {
 	s := warm(t, nil)
 	flying := s.publish(0, "a")
 	s.moves(1, message.NoNode, 6)
-	s.do(func(op Op) Input { return Ask{Op: op, Request: &message.Fetch{}, Target: Target{Kind: LeaderOf, Partition: record.PartitionID{Topic: 99}}} })
+	s.do(func(op Op) Input {
+		return Ask{Op: op, Request: &message.Fetch{}, Target: Target{Kind: LeaderOf, Partition: record.PartitionID{Topic: 99}}}
+	})
 	s.metadata()
 	waiting := s.publish(1, "b")
 	s.image.Version++
