@@ -375,6 +375,9 @@ func (d *drive) journalled() {
 		return
 	}
 	n.world.book.journalled(n, batch)
+	if _, ok := batch[0].(effect.ReplaceQuorum); ok {
+		n.world.mark(markQuorumSnapshot)
+	}
 	clear(batch)
 	d.journal = append(d.journal[:0], d.journal[d.saving:]...)
 	d.saving = 0

@@ -36,6 +36,13 @@ func (w *World) markReply(m message.Message) {
 	case *message.FetchReply:
 		for i := range m.Partitions {
 			w.markCode(m.Partitions[i].Code)
+			if m.Partitions[i].Diverging != nil {
+				w.mark(markReaderTruncated)
+			}
+		}
+	case *message.MetadataPush:
+		if m.Snapshot {
+			w.mark(markSnapshotPushed)
 		}
 	case *message.ReplicaFetchReply:
 		w.markCode(m.Code)

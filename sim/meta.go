@@ -120,6 +120,9 @@ func (w *World) markChange(old, new *message.PartitionChange) {
 	if new.Leader == old.Leader {
 		return
 	}
+	if t := w.newest().Topic(new.ID.Topic); t != nil && t.Name == offsetsTopic && new.Leader != message.NoNode {
+		w.mark(markCoordinatorMoved)
+	}
 	switch {
 	case new.Leader == message.NoNode:
 		w.mark(markPartitionOffline)
