@@ -29,7 +29,7 @@ type lifecycle struct {
 	due     message.Time   // of the next registration or heartbeat
 	silence message.Time   // when an unanswered controller is given up
 	leaving bool           // Shutdown was asked for
-	damaged bool           // damage was found since: to be told by registering again
+	again   bool           // to be registered again under the same epoch: damage was found, or it is in doubt
 }
 
 func newLifecycle(cfg Config, diskID uint64, now message.Time) lifecycle {
@@ -59,7 +59,7 @@ func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func
 		l.rotate(now)
 	}
 	l.due = now.Add(l.cfg.Timing.HeartbeatInterval)
-	if l.phase == registering || l.damaged {
+	if l.phase == registering || l.again {
 		out.Send(l.target, &message.RegisterBroker{
 			ClusterID: l.cfg.ClusterID, Node: l.cfg.ID, Incarnation: l.cfg.Incarnation,
 			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged(),
@@ -94,16 +94,17 @@ func (l *lifecycle) redirect(now message.Time, hint message.NodeID) {
 // registered takes the answer to a registration; it says whether the epoch is
 // new. An answer to another run is stale and changes nothing (INV-22).
 func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply, out *effect.Out) bool {
-	if m.Incarnation != l.cfg.Incarnation || l.phase != registering && !l.damaged {
+	if m.Incarnation != l.cfg.Incarnation || l.phase != registering && !l.again {
 		return false
 	}
 	switch m.Code {
 	case message.None:
-		if l.damaged && m.Epoch == l.epoch {
-			l.damaged = false
+		again := l.again && m.Epoch == l.epoch
+		l.again = false
+		if again {
+			l.silence = now.Add(l.patience())
 			return false
 		}
-		l.damaged = false
 		l.phase, l.epoch, l.fenced = running, m.Epoch, true
 		if l.leaving {
 			l.phase = shuttingDown
@@ -135,7 +136,10 @@ func (l *lifecycle) heartbeatAnswered(now message.Time, m *message.BrokerHeartbe
 	case message.NotController:
 		l.redirect(now, m.Controller)
 	case message.StaleBrokerEpoch:
-		out.Add(effect.Halt{Reason: "a later run of node " + l.cfg.ID.String() + " is registered: this process is a leftover and must not go on"})
+		// Perhaps a later run of this node is registered. The answer to another
+		// registration tells: it turns a run that was replaced away for good.
+		l.again = true
+		l.due = now
 	}
 	return false
 }
@@ -144,7 +148,7 @@ func (l *lifecycle) heartbeatAnswered(now message.Time, m *message.BrokerHeartbe
 // same incarnation keeps its epoch, but loses its place in the in-sync and
 // eligible sets of what is damaged.
 func (l *lifecycle) reregister() {
-	l.damaged = true
+	l.again = true
 	l.due = 0
 }
 

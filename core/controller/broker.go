@@ -30,6 +30,7 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		return d
 	case old != nil && old.Incarnation == m.Incarnation:
 		reply.Epoch = old.Epoch
+		d.changes = c.disown(m.Node, m.Damaged)
 		return d
 	case slices.Contains(c.active.superseded[m.Node], m.Incarnation):
 		reply.Code = message.DuplicateBrokerRegistration
@@ -54,6 +55,24 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 	}
 	d.changes = c.leaveISRs(d.changes, m.Node, r)
 	return d
+}
+
+// disown takes a running broker out of the in-sync and eligible sets of
+// partitions whose log it has found damaged, and has others lead them.
+func (c *Controller) disown(n message.NodeID, damaged []record.PartitionID) []message.Change {
+	r := c.rulesWithout(n)
+	r.lost = func(_ *message.PartitionChange, node message.NodeID) bool { return node == n }
+	var changes []message.Change
+	for _, id := range damaged {
+		p := c.image.Partition(id)
+		if p == nil || !slices.Contains(p.ISR, n) && !slices.Contains(p.ELR, n) {
+			continue
+		}
+		if next := r.next(p, without(p.ISR, n)); next != nil {
+			changes = append(changes, message.Change{Partition: next})
+		}
+	}
+	return changes
 }
 
 // supersede remembers the last few replaced runs of a broker.
