@@ -62,7 +62,7 @@ func (c *chaos) partition(u *user, own bool) record.PartitionID {
 			return record.PartitionID{Topic: t.ID, Index: int32(u.random.Below(int64(len(t.Partitions)) + 1))}
 		}
 	}
-	return record.PartitionID{Topic: record.TopicID(u.random.Below(100)), Index: int32(u.random.Between(-1, 5))}
+	return record.PartitionID{Topic: 1_000_000 + record.TopicID(u.random.Below(100)), Index: int32(u.random.Between(-1, 5))}
 }
 
 func (c *chaos) offset(u *user) record.Offset {

@@ -64,9 +64,14 @@ func (o *completeInSync) complete(w *World, p *partBook, m message.NodeID, set s
 	w.fail("INV-6", int32(m), "an "+set+" member lacks committed records", "node %d is in the %s set of partition %s, which is committed up to %d, but has %s", m, set, p.id, p.high, end)
 }
 
-// elected judges a replica that has just begun to lead.
+// elected judges a replica that has just begun to lead. One that learns so late
+// of its leadership that another has followed on it is not judged: what was
+// committed since came from later leaders.
 func (o *completeInSync) elected(w *World, n *Node, r *replicaBook) {
 	v, p := &r.view, r.part
+	if p.state == nil || p.state.LeaderEpoch != v.LeaderEpoch {
+		return
+	}
 	if v.End < p.high {
 		w.fail("INV-1", n.id, "a new leader lacks committed records", "node %d leads partition %s in epoch %d with a log that ends at %d, but %d was committed", n.id, v.ID, v.LeaderEpoch, v.End, p.high)
 		return

@@ -240,10 +240,15 @@ func TestALeaderThatLacksCommittedRecordsIsRefused(t *testing.T) {
 	p.committed, p.high = []record.Header{header(a), header(b)}, 2
 	short := s.holds(1, a)
 	s.leads(short, 2, 0)
+	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 3}
+	s.step(&completeInSync{}, 1, nil, nil, short)
+	s.passed() // another leads already
+	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 2}
 	s.step(&completeInSync{}, 1, nil, nil, short)
 	s.refused("INV-1", "ends at 1, but 2 was committed")
 	other := s.holds(2, a, batch(1, 0, "c"))
 	s.leads(other, 3, 0)
+	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 3}
 	s.step(&completeInSync{}, 2, nil, nil, other)
 	s.refused("INV-1", "where one of epoch 1 at 1 was committed")
 }
