@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,9 +31,11 @@ type Bug struct {
 	Seeds      int      `yaml:"seeds"` // budget; 0: 2000
 }
 
-// Edit replaces one piece of text in one file.
+// Edit replaces one piece of text.
 type Edit struct {
-	File    string `yaml:"file"`    // from the root of the module
+	// File is a Go file from the root of the module, or the folder of a package:
+	// then the text may stand in any of its files but the tests.
+	File    string `yaml:"file"`
 	Find    string `yaml:"find"`    // must stand there exactly once
 	Replace string `yaml:"replace"` // the text with the bug
 }
@@ -103,19 +106,58 @@ func (b *Bug) validate() error {
 func (b *Bug) Mutated(root string) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range b.Edits {
-		text, ok := texts[e.File]
-		if !ok {
-			raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.File)))
-			if err != nil {
-				return nil, fmt.Errorf("bug %s: %w", b.Name, err)
-			}
-			text = string(raw)
+		if err := e.apply(root, texts); err != nil {
+			return nil, fmt.Errorf("bug %s: %w", b.Name, err)
 		}
-		find := strings.TrimRight(e.Find, "\n")
-		if n := strings.Count(text, find); n != 1 || find == "" {
-			return nil, fmt.Errorf("bug %s: the text to edit stands %d times in %s, not once: the code has changed, bring the bug up to date", b.Name, n, e.File)
-		}
-		texts[e.File] = strings.Replace(text, find, strings.TrimRight(e.Replace, "\n"), 1)
 	}
 	return texts, nil
+}
+
+// apply makes one edit. texts are those of the files that were edited before.
+func (e *Edit) apply(root string, texts map[string]string) error {
+	files, err := e.files(root)
+	if err != nil {
+		return err
+	}
+	find := strings.TrimRight(e.Find, "\n")
+	if find == "" {
+		return errors.New("an edit that replaces nothing")
+	}
+	count, where, text := 0, "", ""
+	for _, file := range files {
+		content, edited := texts[file]
+		if !edited {
+			raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+			if err != nil {
+				return err
+			}
+			content = string(raw)
+		}
+		if n := strings.Count(content, find); n > 0 {
+			count, where, text = count+n, file, content
+		}
+	}
+	if count != 1 {
+		return fmt.Errorf("the text to edit stands %d times in %s, not once: the code has changed, bring the bug up to date", count, e.File)
+	}
+	texts[where] = strings.Replace(text, find, strings.TrimRight(e.Replace, "\n"), 1)
+	return nil
+}
+
+// files are those in which the text may stand.
+func (e *Edit) files(root string) ([]string, error) {
+	if strings.HasSuffix(e.File, ".go") {
+		return []string{e.File}, nil
+	}
+	list, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(e.File)))
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, f := range list {
+		if name := f.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			files = append(files, path.Join(e.File, name))
+		}
+	}
+	return files, nil
 }

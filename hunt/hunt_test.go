@@ -108,6 +108,20 @@ func TestAnEditThatNoLongerFitsIsRefused(t *testing.T) {
 	require.Contains(t, o.Detail, "does not compile")
 }
 
+func TestAnEditMayNameThePackageOnly(t *testing.T) {
+	bugs, err := loaded(t, bugText)
+	require.NoError(t, err)
+	root := tree(t)
+	bugs[0].Edits[0].File = "core"
+	texts, err := bugs[0].Mutated(root)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"core/hw.go": "package core\n\nfunc Safe(isr, min int) bool {\n\treturn true\n}\n"}, texts)
+
+	require.NoError(t, os.WriteFile(filepath.Join(root, "core/other.go"), []byte("package core // return isr >= min\n"), 0o644))
+	_, err = bugs[0].Mutated(root)
+	require.ErrorContains(t, err, "stands 2 times in core")
+}
+
 func TestABugFileSaysWhatItMust(t *testing.T) {
 	for text, want := range map[string]string{
 		"source: s\n": "names its source",
