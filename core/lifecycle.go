@@ -91,8 +91,9 @@ func (l *lifecycle) redirect(now message.Time, hint message.NodeID) {
 	l.due = min(l.due, now.Add(l.cfg.Timing.HeartbeatInterval/5))
 }
 
-// registered takes the answer to a registration; it says whether the epoch is
-// new. An answer to another run is stale and changes nothing (INV-22).
+// registered takes the answer to a registration; it says whether there was one
+// to wait for and the controller has committed it. An answer to another run is
+// stale and changes nothing (INV-22).
 func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply, out *effect.Out) bool {
 	if m.Incarnation != l.cfg.Incarnation || l.phase != registering && !l.again {
 		return false
@@ -103,7 +104,7 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 		l.again = false
 		if again {
 			l.silence = now.Add(l.patience())
-			return false
+			return true
 		}
 		l.phase, l.epoch, l.fenced = running, m.Epoch, true
 		if l.leaving {

@@ -46,7 +46,11 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 	case *message.MetadataPush:
 		n.pushed(now, m, out)
 	case *message.RegisterBrokerReply:
-		if n.life.registered(now.Mono, m, out) {
+		before := n.life.epoch
+		switch committed := n.life.registered(now.Mono, m, out); {
+		case committed && n.life.epoch == before:
+			n.replicas.DamageReported(now, &n.replicaOut)
+		case committed:
 			n.replicas.SetEpoch(n.life.epoch)
 		}
 	case *message.BrokerHeartbeatReply:

@@ -121,6 +121,17 @@ func (m *Manager) Damaged() []record.PartitionID {
 	return damaged
 }
 
+// DamageReported says that the controller has committed a registration that
+// named what Damaged gave, under the epoch that this run has already. What was
+// named then has left the in-sync and eligible sets, and may be fetched anew.
+func (m *Manager) DamageReported(now message.Now, out *Out) {
+	if m.halted || !m.current {
+		return
+	}
+	m.registeredAgain(now, out)
+	m.finish(now, out)
+}
+
 // inOrder walks over all replicas by partition. For rare occasions.
 func (m *Manager) inOrder() func(yield func(record.PartitionID, *replica) bool) {
 	return func(yield func(record.PartitionID, *replica) bool) {
