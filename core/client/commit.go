@@ -110,6 +110,9 @@ func (k *consumer) entryOf(o CommitOffset) (entry, *Error) {
 	case f != nil:
 		e := entryAt(f, o.Offset, o.LeaderEpoch)
 		e.note = o.Note
+		if e.epoch == record.NoLeaderEpoch {
+			e.epoch = f.epochAt(o.Offset)
+		}
 		return e, nil
 	case k.mode == grouped:
 		return entry{}, &Error{Problem: NotOwned, Detail: fmt.Sprintf("commit: %s/%d does not belong to this member", o.Topic, o.Partition)}
@@ -120,6 +123,18 @@ func (k *consumer) entryOf(o CommitOffset) (entry, *Error) {
 	}
 	id := PlacedID{o.Place, record.PartitionID{Topic: t.id, Index: o.Partition}}
 	return entry{id: id, offset: o.Offset, epoch: o.LeaderEpoch, note: o.Note}, nil
+}
+
+// epochAt is the epoch of the record before an offset, where that is known: by
+// it the next reader sees whether the record was truncated (KIP-320).
+func (f *flow) epochAt(offset record.Offset) record.LeaderEpoch {
+	switch offset {
+	case f.given:
+		return f.givenEpoch
+	case f.processed:
+		return f.processedEpoch
+	}
+	return record.NoLeaderEpoch
 }
 
 // autoSoon sets the alarm for the next automatic commit, if there is something

@@ -33,6 +33,7 @@ type guest struct {
 	number int
 	mine   [3]bool          // between Assigned and Revoking or Lost
 	next   [3]record.Offset // behind the last record that it was handed since Assigned; -1: none
+	most   [3]record.Offset // behind the last that it was ever handed
 	seen   int              // events looked at
 	polls  []Op
 }
@@ -128,7 +129,7 @@ func (h *hall) commit(g int, r *message.CommitOffsets) message.Reply {
 	for _, o := range r.Offsets {
 		require.True(h.t, s.holds[o.ID.Index], "a commit for what the member does not hold")
 		if h.style == AtLeastOnce {
-			require.LessOrEqual(h.t, o.Offset, h.guests[g].next[o.ID.Index], "INV-26")
+			require.LessOrEqual(h.t, o.Offset, h.guests[g].most[o.ID.Index], "INV-26")
 		}
 		h.stored[o.ID.Index] = o.Offset
 	}
@@ -230,6 +231,7 @@ func (h *hall) handed(g *guest, d Delivery) {
 		}
 		require.Equal(h.t, strconv.Itoa(int(r.Offset)), string(r.Value))
 		g.next[p] = r.Offset + 1
+		g.most[p] = max(g.most[p], g.next[p])
 		h.given[p][r.Offset]++
 		if h.style == AtMostOnce {
 			require.Equal(h.t, 1, h.given[p][r.Offset], "partition %d offset %d was handed over again", p, r.Offset)

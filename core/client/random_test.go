@@ -293,6 +293,8 @@ func TestWhateverIsAnsweredEveryOperationEnds(t *testing.T) {
 		}
 		m.op++
 		m.step(Close{m.op})
+		m.op++
+		m.step(m.input(m.op)) // too late
 		m.pass(10 * message.Minute)
 		for op := Op(1); op <= m.op; op++ {
 			r, ok := m.done[op]
