@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 )
 
@@ -127,7 +129,7 @@ func startDev(o devOptions) (*devCluster, error) {
 	c := &devCluster{}
 	for i := range o.nodes {
 		n := &devNode{
-			number: i + 1, address: addresses[i], http: https[i], ended: make(chan struct{}),
+			number: i + 1, address: addresses[i], http: https[i],
 			data:    filepath.Join(o.data, fmt.Sprintf("node%d", i+1)),
 			config:  filepath.Join(o.data, fmt.Sprintf("node%d.yaml", i+1)),
 			logFile: filepath.Join(o.data, fmt.Sprintf("node%d.log", i+1)),
@@ -178,20 +180,25 @@ func ports(count, first int, flag string) ([]string, error) {
 
 // write makes the node's settings file.
 func (n *devNode) write(voters, extra []string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by node dev at each start.\nnode: %d\ncluster: dev\ndata: %q\nlisten: %s\nhttp: %s\npprof: true\nreserve-bytes: 64MiB\nshutdown-limit: 3s\nvoters:\n",
-		n.number, n.data, n.address, n.http)
-	for _, v := range voters {
-		fmt.Fprintf(&b, "  - %s\n", v)
+	own := []string{
+		fmt.Sprintf("node=%d", n.number), "cluster=dev", "data=" + n.data, "listen=" + n.address, "http=" + n.http, "pprof=true",
+		"voters=" + strings.Join(voters, ","), "reserve-bytes=64MiB", "shutdown-limit=3s",
 	}
-	for _, s := range extra {
+	values := yaml.MapSlice{}
+	for _, s := range append(own, extra...) { // the last word counts
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {
 			return usage("--set %q: write it as name=value", s)
 		}
-		fmt.Fprintf(&b, "%s: %q\n", name, value)
+		values = slices.DeleteFunc(values, func(i yaml.MapItem) bool { return i.Key == name })
+		values = append(values, yaml.MapItem{Key: name, Value: plain(value)})
 	}
-	if err := os.WriteFile(n.config, []byte(b.String()), 0o644); err != nil {
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		return err
+	}
+	text = append([]byte("# Written by node dev at each start.\n"), text...)
+	if err := os.WriteFile(n.config, text, 0o644); err != nil {
 		return fmt.Errorf("cannot write the settings of node %d: %w", n.number, err)
 	}
 	return nil
@@ -224,10 +231,12 @@ func (n *devNode) start(logs bool) error {
 		done()
 		return fmt.Errorf("cannot start node %d: %w", n.number, err)
 	}
+	ended := make(chan struct{})
+	n.ended = ended
 	go func() {
 		n.err = n.cmd.Wait()
 		done()
-		close(n.ended)
+		close(ended)
 	}()
 	return nil
 }
@@ -238,13 +247,20 @@ func (n *devNode) outcome() string {
 	if n.err != nil {
 		text = n.err.Error()
 	}
-	if log, err := os.ReadFile(n.logFile); err == nil && n.err != nil {
-		lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
-		if last := lines[len(lines)-1]; len(last) > 0 && !strings.Contains(text, "killed") {
-			text += ": " + string(last)
+	if n.err == nil || strings.Contains(text, "killed") {
+		return text
+	}
+	log, err := os.ReadFile(n.logFile)
+	if err != nil {
+		return text
+	}
+	last := ""
+	for line := range strings.Lines(string(log)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "hint:") {
+			last = line
 		}
 	}
-	return text
+	return text + ": " + last
 }
 
 // devPatience is how long the nodes may take to become ready.
