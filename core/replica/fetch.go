@@ -50,7 +50,7 @@ func (m *Manager) look(p *message.FetchPartition) sight {
 	case p.Offset < r.log.Start():
 		return sight{l: l, code: message.OffsetOutOfRange}
 	}
-	if at := diverges(r.log, p.Offset, p.LastEpoch); at != nil {
+	if at := diverges(r.log, p.Offset, p.LastEpoch); at != nil && p.Offset > r.log.Start() {
 		return sight{l: l, diverging: at}
 	}
 	if p.Offset > r.log.End() {

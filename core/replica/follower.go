@@ -87,13 +87,15 @@ func (f *follower) hear(m *Manager, now message.Now, sequence uint32, news *mess
 // ends here if that is lower (KIP-279). The next fetch shows whether there is
 // more to cut. What was decided is cut only when an unclean election has given
 // it up; this broker then keeps nothing and copies the leader's log anew.
+//
+// So it does when the leader knows of no common epoch: histories have parted
+// somewhere below the leader's log start, and what this log holds down there
+// cannot be compared any more. To cut at the leader's start would leave records
+// below it that no leader ever had.
 func (f *follower) diverged(m *Manager, news *message.ReplicaFetchedPartition, out *Out) {
 	r := f.r
-	to := news.Diverging.End
-	if news.Diverging.Epoch != record.NoLeaderEpoch {
-		to = min(to, r.log.EndOf(news.Diverging.Epoch).End)
-	}
-	if to >= r.log.End() || !r.log.CanTruncate(to) {
+	to := min(news.Diverging.End, r.log.EndOf(news.Diverging.Epoch).End)
+	if news.Diverging.Epoch == record.NoLeaderEpoch || to >= r.log.End() || !r.log.CanTruncate(to) {
 		f.startAnew(m, news.LogStart, out)
 		return
 	}

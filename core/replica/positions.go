@@ -49,7 +49,10 @@ func (p *peer) stand() {
 
 // diverges says where a reader's history and the log's part (KIP-320). offset
 // is where it wants to read, epoch that of its last record before. nil: as far
-// as the log knows, all that the reader has is the same.
+// as the log knows, all that the reader has is the same. A reader at the log
+// start whose last record is of an epoch from before all that is known here has
+// parted somewhere below: the epoch of the record before the start is kept for
+// this question (see core/log).
 func diverges(l *log.Log, offset record.Offset, epoch record.LeaderEpoch) *message.EpochEnd {
 	if epoch == record.NoLeaderEpoch {
 		return nil
@@ -57,9 +60,6 @@ func diverges(l *log.Log, offset record.Offset, epoch record.LeaderEpoch) *messa
 	end := l.EndOf(epoch)
 	if end.Epoch == epoch && offset <= end.End {
 		return nil
-	}
-	if end.Epoch == record.NoLeaderEpoch && offset <= l.Start() {
-		return nil // what could be compared is gone by retention
 	}
 	return &end
 }
