@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -22,17 +23,12 @@ type atlas struct {
 
 // ailment is the damage that a node's disk carries.
 type ailment struct {
-	damaged bool // durable data was hit, in the present life of the disk
+	damaged bool // durable data was hit and may still be there
 	swapped bool // the disk is another one than the cluster once knew
 	failing bool // an operation was made to fail since the last start
-	full    bool
-	since   message.Version // the newest image when it happened
-	// owed are the partitions of which the node's copy does not count: until it
-	// has left their in-sync sets and come back.
-	owed map[record.PartitionID]bool
-	left map[record.PartitionID]bool // seen outside the in-sync set since
-	// journal says that the quorum journal was hit.
-	journal bool
+	// owed are the partitions of which the node's copy does not count; mended
+	// are those of them that it has given up since.
+	owed, mended map[record.PartitionID]bool
 }
 
 func (a *atlas) init(w *World) {
@@ -106,19 +102,25 @@ func (a *atlas) affords(node int32) bool {
 	return true
 }
 
-// lost notes that everything on a node's disk is gone or cannot be trusted.
-func (a *atlas) lost(node int32) {
-	w := a.world
+// lost notes that a node's copies of some partitions do not count any more.
+func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 	ail := &a.ails[node]
-	ail.owed = map[record.PartitionID]bool{}
-	ail.left = map[record.PartitionID]bool{}
-	for _, part := range w.book.list {
-		if r := part.at(node); r != nil && r.exists {
+	if ail.owed == nil {
+		ail.owed, ail.mended = map[record.PartitionID]bool{}, map[record.PartitionID]bool{}
+	}
+	for _, part := range a.world.book.list {
+		if r := part.at(node); r != nil && r.exists && hit(part) {
 			ail.owed[part.id] = true
+			delete(ail.mended, part.id)
 		}
 	}
-	if image := w.newest(); image != nil {
-		ail.since = image.Version()
+}
+
+// mends notes that a node gave up what it had of a partition, so that it can
+// only hold good records of it from now on: it found the damage, or began anew.
+func (a *atlas) mends(node int32, id record.PartitionID) {
+	if ail := &a.ails[node]; len(ail.owed) > 0 && ail.owed[id] {
+		ail.mended[id] = true
 	}
 }
 
@@ -136,7 +138,7 @@ func (a *atlas) swap(n *Node) bool {
 	if w.plan.Beyond && !a.affords(n.id) {
 		a.concede(n.id)
 	}
-	a.lost(n.id)
+	a.lost(n.id, func(*partBook) bool { return true })
 	a.ails[n.id].swapped, a.ails[n.id].damaged, a.ails[n.id].failing = true, false, false
 	w.mark(markDiskSwapped)
 	return true
@@ -157,35 +159,36 @@ func (a *atlas) mayDamage(n *Node) bool {
 	return a.world.plan.Beyond || a.affords(n.id)
 }
 
-// damage notes that durable data was hit.
-func (a *atlas) damage(n *Node, journal bool) {
+// damage notes that durable data of one log was hit.
+func (a *atlas) damage(n *Node, path string) {
 	if a.world.plan.Beyond && !a.affords(n.id) {
 		a.concede(n.id)
 	}
-	a.lost(n.id)
+	a.lost(n.id, func(p *partBook) bool { return holdsLog(path, p.id) })
 	a.ails[n.id].damaged = true
-	a.ails[n.id].journal = a.ails[n.id].journal || journal
 	a.world.mark(markDamaged)
 }
 
-// follow watches the in-sync sets: a node that was hit and has left a set counts
-// again once it is back in it.
+// holdsLog says whether a file belongs to the log of a partition.
+func holdsLog(path string, id record.PartitionID) bool {
+	folder, _, _ := strings.Cut(path, "/")
+	topic, index, _ := strings.Cut(folder, "-")
+	index, _, _ = strings.Cut(index, ".")
+	return topic == strconv.FormatUint(uint64(id.Topic), 10) && index == strconv.Itoa(int(id.Index))
+}
+
+// follow watches the in-sync sets: a copy that was hit counts again once its
+// node has given it up and is in the set with what it fetched since.
 func (a *atlas) follow(state *message.PartitionChange) {
 	for node := 1; node < len(a.ails); node++ {
 		ail := &a.ails[node]
-		if len(ail.owed) == 0 || !ail.owed[state.ID] {
+		if !ail.mended[state.ID] || !contains(state.ISR, message.NodeID(node)) {
 			continue
 		}
-		in := contains(state.ISR, message.NodeID(node))
-		switch {
-		case !in && !contains(state.ELR, message.NodeID(node)):
-			ail.left[state.ID] = true
-		case in && ail.left[state.ID]:
-			delete(ail.owed, state.ID)
-			delete(ail.left, state.ID)
-			if len(ail.owed) == 0 {
-				ail.damaged = false
-			}
+		delete(ail.owed, state.ID)
+		delete(ail.mended, state.ID)
+		if len(ail.owed) == 0 {
+			ail.damaged = false
 		}
 	}
 }
@@ -194,7 +197,7 @@ func (a *atlas) follow(state *message.PartitionChange) {
 func (a *atlas) gone(id record.PartitionID) {
 	for node := range a.ails {
 		delete(a.ails[node].owed, id)
-		delete(a.ails[node].left, id)
+		delete(a.ails[node].mended, id)
 	}
 }
 
@@ -262,7 +265,7 @@ func (w *World) rot(n *Node, kind FaultKind) {
 	if !ok {
 		return
 	}
-	w.atlas.damage(n, false)
+	w.atlas.damage(n, hit.Path)
 	if w.tracing {
 		w.tell("node %d: %s of %s at byte %d", n.id, hit.Kind, hit.Path, hit.Offset)
 	}

@@ -246,12 +246,15 @@ func (b *book) changed(n *Node, e effect.Effect) {
 	switch e := e.(type) {
 	case effect.CreateLog:
 		r.exists, r.durable = true, e.Start
+		n.world.atlas.mends(n.id, e.Log)
 	case effect.DeleteLog:
 		r.exists, r.durable = false, 0
+		n.world.atlas.mends(n.id, e.Log)
 	case effect.Truncate:
 		r.durable = min(r.durable, e.To)
 	case effect.Reset:
 		r.durable = e.Start
+		n.world.atlas.mends(n.id, e.Log)
 	}
 }
 

@@ -78,6 +78,9 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		f := &found.Logs[i]
 		r := b.replica(n.id, f.ID)
 		r.exists = true
+		if f.Damage != "" {
+			n.world.atlas.mends(n.id, f.ID)
+		}
 		l := &r.disk
 		l.cut(f.End)
 		l.trim(f.Start)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,7 @@ func ended(c sim.Class) error {
 }
 
 func main() {
+	debug.SetGCPercent(400) // runs are short and share nothing: trade memory for time
 	root := &cobra.Command{
 		Use:   "simrun",
 		Short: "Runs clusters through simulated disasters and judges what they do.",
@@ -41,7 +43,7 @@ little got done, 14 a fault of the simulator itself, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), replayCommand(), planCommand(), determinismCommand(), hashCommand(),
-		scenarioCommand(), bugsCommand(), mergeCommand(), listCommand())
+		scenarioCommand(), bugsCommand(), liveCommand(), mergeCommand(), listCommand())
 	err := root.Execute()
 	var v verdict
 	switch {

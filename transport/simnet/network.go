@@ -141,6 +141,10 @@ func (n *Network) travel(now message.Time, p *Packet, l *link) {
 	n.heap.Schedule(at, p)
 }
 
+// longest bounds the delay of one message: all others on its connection wait
+// behind it.
+const longest = 5 * message.Second
+
 // delay draws how long one message takes.
 func (n *Network) delay(c *conn, l *link) message.Duration {
 	w := &n.weather
@@ -148,13 +152,13 @@ func (n *Network) delay(c *conn, l *link) message.Duration {
 	if w.Spread > 0 {
 		d += message.Duration(c.delay.Below(int64(w.Spread)))
 	}
-	if w.Tail > 0 && c.delay.Below(1000) < w.Tail {
-		d += w.TailScale / 2 * 100 / message.Duration(1+c.delay.Below(100))
-	}
 	if l.slow > 1 {
 		d *= message.Duration(l.slow)
 	}
-	return d
+	if w.Tail > 0 && c.delay.Below(1000) < w.Tail {
+		d += w.TailScale / 2 * 100 / message.Duration(1+c.delay.Below(100))
+	}
+	return min(d, longest)
 }
 
 // renew begins a new generation of a connection. What is under way in the old
