@@ -266,7 +266,7 @@ func (d *disk) perform(l *lane, ops []effect.Effect) (done, barriers int, why st
 				l.wants, l.cut = true, e.Cut
 			}
 			d.mu.Unlock()
-			d.inbox.put(effect.Appended{Log: l.id, Cut: e.Cut, End: e.End})
+			d.inbox.note(effect.Appended{Log: l.id, Cut: e.Cut, End: e.End})
 			done += joined // and one more, below
 		case effect.Flush:
 			d.mu.Lock()
@@ -390,18 +390,19 @@ func (d *disk) runFlush(l *lane) {
 		d.abandon()
 		return
 	}
-	d.inbox.put(effect.Flushed{Log: l.id, Cut: cut, End: end})
-	d.tally.flushed(took)
 	if l.wants && !l.inQueue {
 		l.inQueue = true
 		d.syncs.push(l)
-		d.work.Signal()
 	}
-	d.enqueue(l)
 	if d.syncs.len() > 0 {
 		d.work.Signal()
 	}
+	d.enqueue(l)
 	d.retire(l)
+	d.mu.Unlock()
+	d.tally.flushed(took)
+	d.inbox.put(effect.Flushed{Log: l.id, Cut: cut, End: end})
+	d.mu.Lock()
 }
 
 // abandon drops everything after a failure: the store takes nothing any more.

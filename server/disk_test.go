@@ -98,18 +98,28 @@ func (s *fakeStore) await(t *testing.T) string {
 	}
 }
 
-// inputs waits for n inputs.
-func (b *inbox) inputsOf(t *testing.T, n int) []effect.Input {
+// sink takes what an inbox gathers.
+type sink chan effect.Input
+
+func sinkOf(b *inbox) sink {
+	s := make(sink, 1000)
+	b.open(func(inputs []effect.Input, _ []func()) bool {
+		for _, in := range inputs {
+			s <- in
+		}
+		return true
+	})
+	return s
+}
+
+// inputsOf waits for n inputs.
+func (s sink) inputsOf(t *testing.T, n int) []effect.Input {
 	t.Helper()
 	var all []effect.Input
 	for len(all) < n {
-		more, _, some := b.take(nil)
-		if some {
-			all = append(all, more...)
-			continue
-		}
 		select {
-		case <-b.wake:
+		case in := <-s:
+			all = append(all, in)
 		case <-time.After(patience):
 			t.Fatalf("%d inputs came, %d were to come: %v", len(all), n, all)
 		}
@@ -117,11 +127,11 @@ func (b *inbox) inputsOf(t *testing.T, n int) []effect.Input {
 	return all
 }
 
-func testDisk(t *testing.T) (*disk, *fakeStore, *inbox) {
+func testDisk(t *testing.T) (*disk, *fakeStore, sink) {
 	s, b := newFakeStore(), newInbox()
 	d := newDisk(s, []effect.RecoveredLog{{ID: oak, End: 10}}, b, newMetrics(1), func() { b.put(effect.DiskSpace{Low: true}) })
 	t.Cleanup(d.close)
-	return d, s, b
+	return d, s, sinkOf(b)
 }
 
 func (d *disk) all(effects ...effect.Effect) {
@@ -298,7 +308,7 @@ func TestTheJournalGathersFrames(t *testing.T) {
 	require.Equal(t, "SaveQuorum 1 frames", s.await(t))
 	gate <- struct{}{}
 	require.True(t, j.drain())
-	require.Equal(t, []effect.Input{effect.QuorumSaved{Seq: 1}, effect.QuorumSaved{Seq: 4}, effect.QuorumSaved{Seq: 5}, effect.QuorumSaved{Seq: 6}}, b.inputsOf(t, 4))
+	require.Equal(t, []effect.Input{effect.QuorumSaved{Seq: 1}, effect.QuorumSaved{Seq: 4}, effect.QuorumSaved{Seq: 5}, effect.QuorumSaved{Seq: 6}}, sinkOf(b).inputsOf(t, 4))
 }
 
 func TestTheJournalReportsAFailure(t *testing.T) {
@@ -307,7 +317,7 @@ func TestTheJournalReportsAFailure(t *testing.T) {
 	j := newJournal(s, b, newMetrics(1), func() {})
 	t.Cleanup(j.close)
 	j.do(effect.SaveQuorum{Seq: 1})
-	require.Equal(t, []effect.Input{effect.DiskFailed{Journal: true, Op: "SaveQuorum", Detail: "gone"}}, b.inputsOf(t, 1))
+	require.Equal(t, []effect.Input{effect.DiskFailed{Journal: true, Op: "SaveQuorum", Detail: "gone"}}, sinkOf(b).inputsOf(t, 1))
 	require.False(t, j.drain())
 }
 
@@ -315,7 +325,7 @@ func TestTheJournalReportsAFailure(t *testing.T) {
 func TestReadsKeepTheirPlace(t *testing.T) {
 	d, s, b := testDisk(t)
 	tail := newTail(1 << 20)
-	r := newReads(s, d, tail, b, newMetrics(1))
+	r := newReads(s, d, tail, d.inbox, newMetrics(1))
 	t.Cleanup(r.close)
 	gate := make(chan struct{})
 	s.gate["Append"] = gate
@@ -366,15 +376,65 @@ func TestAFullInboxPushesBack(t *testing.T) {
 		t.Fatal("it should have waited")
 	case <-time.After(20 * time.Millisecond):
 	}
-	require.Len(t, b.inputsOf(t, 2), 2)
+	inputs := sinkOf(b)
+	require.Equal(t, []effect.Input{effect.Requested{Token: 1, Msg: big}, effect.QuorumSaved{Seq: 1}, effect.Received{From: 2, Msg: &message.Quorum{}}}, inputs.inputsOf(t, 3))
 	<-passed
-	require.Equal(t, []effect.Input{effect.Received{From: 2, Msg: &message.Quorum{}}}, b.inputsOf(t, 1))
 
+	b = newInbox()
 	b.Request(1, big)
 	closed := make(chan struct{})
 	go func() { b.Request(2, big); close(closed) }()
 	b.close()
 	<-closed
+}
+
+// One goroutine at a time has the turn; what others bring meanwhile is taken by
+// it, in order, and nothing is left behind.
+func TestOneAtATimeStepsTheCore(t *testing.T) {
+	b := newInbox()
+	const bringers, each = 8, 2000
+	last, inside, count := map[message.Token]uint64{}, false, 0
+	done := make(chan struct{})
+	b.open(func(inputs []effect.Input, _ []func()) bool {
+		require.False(t, inside)
+		inside = true
+		for _, in := range inputs {
+			r := in.(effect.Requested)
+			last[r.Token>>32]++
+			require.Equal(t, message.Token(last[r.Token>>32]), r.Token&0xffffffff, "in the order in which they were brought")
+			count++
+		}
+		inside = false
+		if count == bringers*each {
+			close(done)
+		}
+		return true
+	})
+	for i := range bringers {
+		go func() {
+			for n := range each {
+				b.Request(message.Token(i)<<32|message.Token(n+1), &message.InitProducerID{})
+			}
+		}()
+	}
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("something was left behind")
+	}
+	b.close()
+}
+
+// After a halt nothing is taken any more, and close waits for whoever steps.
+func TestAHaltedInboxTakesNothing(t *testing.T) {
+	b := newInbox()
+	steps := 0
+	b.open(func([]effect.Input, []func()) bool { steps++; return false })
+	b.put(effect.Tick{})
+	b.put(effect.Tick{})
+	b.Request(1, &message.ListGroups{})
+	b.close()
+	require.Equal(t, 1, steps)
 }
 
 // Little room is reported before there is none, and enough room when there is
@@ -385,10 +445,10 @@ func TestSpaceIsWatched(t *testing.T) {
 	see := func(free int64, stuck int) []effect.Input {
 		s.space = free
 		w.look(stuck)
-		inputs, _, some := b.take(nil)
-		if !some {
-			b.stir()
-		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		inputs := b.inputs
+		b.inputs = nil
 		return inputs
 	}
 	require.Empty(t, see(100, 0))

@@ -43,7 +43,8 @@ var ErrShutdownTimeout = errors.New("server: the controlled shutdown took too lo
 // errStopped ends a node that was told to stop at once.
 var errStopped = errors.New("server: stopped at once, as asked")
 
-// driver steps a core from one goroutine and carries out what it wants.
+// driver steps a core and carries out what it wants. All but run, settle and
+// abandon belongs to whoever has the inbox's turn.
 type driver struct {
 	core    Core
 	inbox   *inbox
@@ -62,9 +63,12 @@ type driver struct {
 	stop      <-chan struct{} // closed: end at once
 	afterStep func()          // called after each batch of inputs
 
+	timer    *time.Timer
+	armed    message.Time // what the timer is set to
 	out      effect.Out
 	answered []effect.Input // reads that were answered at once
 	halt     *effect.Halt
+	halted   chan struct{} // closed: halt is set
 
 	watching chan struct{} // closed: stop watching the disk's space
 	watchers sync.WaitGroup
@@ -96,49 +100,52 @@ func (c clock) until(t message.Time) time.Duration {
 // bounds the delay of the first by the last.
 const batch = 128
 
-// run steps the core until it halts. A nil error means that it did so cleanly.
+// run has the core stepped until it halts. A nil error means that it did so
+// cleanly.
 func (d *driver) run() error {
-	timer := time.NewTimer(idle)
-	defer timer.Stop()
-	armed := message.Never // what the timer is set to
+	d.timer = time.AfterFunc(idle, func() { d.inbox.put(effect.Tick{}) })
+	defer d.timer.Stop()
+	d.armed = message.Never
+	d.inbox.put(effect.Tick{}) // the first gets the core going
+	d.inbox.open(d.turn)
+	shutdown := d.shutdown
 	var expired <-chan time.Time
-	inputs := []effect.Input{effect.Tick{}} // the first gets the core going
-	d.take(inputs)
-	for d.halt == nil {
-		var peeks []func()
-		var some bool
-		clear(inputs)
-		inputs, peeks, some = d.inbox.take(inputs[:0])
-		if !some {
-			if wake := d.core.Wake(); wake != armed {
-				armed = wake
-				timer.Reset(max(d.clock.until(wake), 0))
+	for {
+		select {
+		case <-d.halted:
+			if !d.halt.Clean {
+				return &HaltError{Reason: d.halt.Reason}
 			}
-			select {
-			case <-d.inbox.wake:
-				continue
-			case <-timer.C:
-				d.inbox.stir()
-				armed = 0
-				inputs = append(inputs, effect.Tick{})
-			case <-d.shutdown:
-				d.inbox.stir()
-				d.shutdown = nil
-				expired = time.After(d.limit)
-				d.log.Info("shutting down: handing leaderships over", "limit", d.limit)
-				inputs = append(inputs, effect.Shutdown{})
-			case <-expired:
-				return ErrShutdownTimeout
-			case <-d.stop:
-				return errStopped
-			}
-		}
-		d.take(inputs)
-		for _, peek := range peeks {
-			peek()
+			d.log.Info("halted cleanly", "reason", d.halt.Reason)
+			return nil
+		case <-shutdown:
+			shutdown, expired = nil, time.After(d.limit)
+			d.log.Info("shutting down: handing leaderships over", "limit", d.limit)
+			d.inbox.put(effect.Shutdown{})
+		case <-expired:
+			return ErrShutdownTimeout
+		case <-d.stop:
+			return errStopped
 		}
 	}
-	return d.halted()
+}
+
+// turn takes what came in, and sets the timer for what the core waits for.
+func (d *driver) turn(inputs []effect.Input, peeks []func()) bool {
+	d.take(inputs)
+	for _, peek := range peeks {
+		peek()
+	}
+	if d.halt != nil {
+		close(d.halted)
+		return false
+	}
+	// A timer that goes off too early costs less than setting it each time.
+	if wake := d.core.Wake(); wake < d.armed {
+		d.armed = wake
+		d.timer.Reset(max(d.clock.until(wake), 0))
+	}
+	return true
 }
 
 // take steps the core with inputs and lets go, from time to time, what they
@@ -152,9 +159,6 @@ func (d *driver) take(inputs []effect.Input) {
 		d.net.Cork()
 		for _, in := range inputs[:n] {
 			d.step(in)
-		}
-		if now := d.clock.now(); d.halt == nil && now.Mono >= d.core.Wake() {
-			d.step(effect.Tick{})
 		}
 		if d.afterStep != nil {
 			d.afterStep()
@@ -189,6 +193,8 @@ func (d *driver) stepOne(in effect.Input) {
 		return
 	}
 	switch in := in.(type) {
+	case effect.Tick:
+		d.armed = message.Never
 	case effect.Appended:
 		d.tail.wrote(in.Log, in.End)
 	case effect.Requested:
@@ -244,15 +250,6 @@ func (d *driver) carry(e effect.Effect) {
 	default:
 		d.halt = &effect.Halt{Reason: fmt.Sprintf("the driver knows no effect %T", e)}
 	}
-}
-
-// halted ends the run as the core wants it.
-func (d *driver) halted() error {
-	if !d.halt.Clean {
-		return &HaltError{Reason: d.halt.Reason}
-	}
-	d.log.Info("halted cleanly", "reason", d.halt.Reason)
-	return nil
 }
 
 // settle waits until the disk has done all it was asked for. It says whether

@@ -140,7 +140,7 @@ func TestAReadFromMemoryIsAnsweredAtOnce(t *testing.T) {
 	r.next(t)
 	r.inbox.mu.Lock() // both come in together
 	r.inbox.inputs = append(r.inbox.inputs, effect.Requested{Token: 7, Msg: &message.Fetch{}}, effect.QuorumSaved{Seq: 1})
-	r.inbox.rouse()
+	r.inbox.added(1)
 	r.next(t)
 	require.Equal(t, effect.ReadDone{Token: 3, Results: []effect.ReadResult{{Batches: a.Batches}}}, r.next(t))
 	require.Equal(t, effect.QuorumSaved{Seq: 1}, r.next(t))

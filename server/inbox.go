@@ -14,25 +14,101 @@ const (
 	inboxBytes  = 64 << 20
 )
 
-// inbox gathers what happened, for the one goroutine that steps the core. What
-// comes from the network waits when there is too much; completions of effects
-// never wait, since the core itself bounds how many there are.
+// inboxRounds is how often whoever brought an input takes what came meanwhile,
+// before it leaves the turn to the helper and goes back to its own work.
+const inboxRounds = 3
+
+// inbox gathers what happened and sees to it that one goroutine at a time steps
+// the core: it has the turn. Whoever brings an input while nobody has the turn
+// takes it and steps the core itself; all others leave their input to the one
+// that does. So a lone input costs no change of goroutine, which is most of
+// what it would cost, and the more there is to do, the more is done in one turn.
+//
+// What comes from the network waits when there is too much; completions of
+// effects never wait, since the core itself bounds how many there are.
 type inbox struct {
+	// step is called by the holder of the turn with what came in. It returns
+	// false when the core has halted: nothing is taken after that.
+	step func(inputs []effect.Input, peeks []func()) bool
+
 	mu      sync.Mutex
 	room    sync.Cond
+	free    sync.Cond // the turn is free
 	inputs  []effect.Input
 	peeks   []func()
 	bytes   int
-	foreign int // inputs from the network
-	asleep  bool
+	foreign int  // inputs from the network
+	busy    bool // somebody has the turn, or the helper is about to
 	closed  bool
-	wake    chan struct{}
+	spare   []effect.Input // of the holder of the turn
+	handed  chan struct{}  // the turn is handed to the helper
+	helper  sync.WaitGroup
 }
 
 func newInbox() *inbox {
-	b := &inbox{wake: make(chan struct{}, 1)}
-	b.room.L = &b.mu
+	b := &inbox{handed: make(chan struct{}, 1)}
+	b.room.L, b.free.L = &b.mu, &b.mu
 	return b
+}
+
+// open begins to step the core.
+func (b *inbox) open(step func(inputs []effect.Input, peeks []func()) bool) {
+	b.step = step
+	b.helper.Go(func() {
+		for range b.handed {
+			b.turn(0)
+		}
+	})
+	b.mu.Lock()
+	if !b.claim() {
+		b.mu.Unlock()
+		return
+	}
+	b.mu.Unlock()
+	b.turn(0)
+}
+
+// claim takes the turn if it is free and there is something to do. b.mu is held.
+func (b *inbox) claim() bool {
+	if b.busy || b.step == nil || len(b.inputs) == 0 && len(b.peeks) == 0 {
+		return false
+	}
+	b.busy = true
+	return true
+}
+
+// turn steps the core with all that comes in, for so many rounds (0: without
+// end), and then leaves what is left to the helper.
+func (b *inbox) turn(rounds int) {
+	for n := 1; ; n++ {
+		b.mu.Lock()
+		if b.closed || len(b.inputs) == 0 && len(b.peeks) == 0 {
+			b.busy = false
+			b.free.Broadcast()
+			b.mu.Unlock()
+			return
+		}
+		if rounds > 0 && n > rounds {
+			b.mu.Unlock()
+			b.handed <- struct{}{}
+			return
+		}
+		inputs, peeks := b.inputs, b.peeks
+		b.inputs, b.peeks = b.spare, nil
+		if b.foreign > 0 {
+			b.foreign, b.bytes = 0, 0
+			b.room.Broadcast()
+		}
+		b.mu.Unlock()
+		goOn := b.step(inputs, peeks)
+		clear(inputs)
+		b.spare = inputs[:0]
+		if !goOn {
+			b.mu.Lock()
+			b.shut()
+			b.mu.Unlock()
+		}
+	}
 }
 
 // put adds a completion.
@@ -41,7 +117,17 @@ func (b *inbox) put(in effect.Input) {
 	if !b.closed {
 		b.inputs = append(b.inputs, in)
 	}
-	b.rouse()
+	b.added(inboxRounds)
+}
+
+// note is put for somebody who has more urgent things to do: it takes at most
+// one round itself.
+func (b *inbox) note(in effect.Input) {
+	b.mu.Lock()
+	if !b.closed {
+		b.inputs = append(b.inputs, in)
+	}
+	b.added(1)
 }
 
 // peek has f called between two steps.
@@ -50,7 +136,7 @@ func (b *inbox) peek(f func()) {
 	if !b.closed {
 		b.peeks = append(b.peeks, f)
 	}
-	b.rouse()
+	b.added(inboxRounds)
 }
 
 // offer adds something from the network, and waits for room first.
@@ -64,61 +150,41 @@ func (b *inbox) offer(in effect.Input, size int) {
 		b.foreign++
 		b.bytes += size
 	}
-	b.rouse()
+	b.added(inboxRounds)
 }
 
-// rouse unlocks and wakes the taker.
-func (b *inbox) rouse() {
-	asleep := b.asleep
-	b.asleep = false
+// added unlocks, and takes the turn if it is free.
+func (b *inbox) added(rounds int) {
+	mine := b.claim()
 	b.mu.Unlock()
-	if asleep {
-		b.wake <- struct{}{}
+	if mine {
+		b.turn(rounds)
 	}
 }
 
-// take gives all there is in exchange for an empty list. When there is nothing
-// it says so, and the next addition sends on wake once.
-func (b *inbox) take(empty []effect.Input) (inputs []effect.Input, peeks []func(), any bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.inputs) == 0 && len(b.peeks) == 0 {
-		b.asleep = true
-		return empty, nil, false
-	}
-	inputs, b.inputs = b.inputs, empty
-	peeks, b.peeks = b.peeks, nil
-	if b.foreign > 0 {
-		b.foreign, b.bytes = 0, 0
-		b.room.Broadcast()
-	}
-	return inputs, peeks, true
-}
-
-// stir takes back that the taker sleeps, after it woke for another reason.
-func (b *inbox) stir() {
-	b.mu.Lock()
-	roused := !b.asleep
-	b.asleep = false
-	b.mu.Unlock()
-	if roused {
-		<-b.wake
-	}
-}
-
-// close drops all there is and all that comes, and lets everybody go who waits.
-func (b *inbox) close() {
-	b.mu.Lock()
-	b.closed, b.inputs = true, nil
-	b.mu.Unlock()
+// shut lets nothing in any more. b.mu is held.
+func (b *inbox) shut() {
+	b.closed, b.inputs, b.peeks = true, nil, nil
 	b.room.Broadcast()
 }
 
-// Receive and Request make the inbox a transport.Receiver.
+// close drops all there is and all that comes, lets everybody go who waits, and
+// returns when nobody steps the core any more.
+func (b *inbox) close() {
+	b.mu.Lock()
+	b.shut()
+	for b.busy {
+		b.free.Wait()
+	}
+	b.mu.Unlock()
+	close(b.handed)
+	b.helper.Wait()
+}
 
-// Receive takes a message of another node.
+// Receive takes a message of another node. With Request it makes the inbox a
+// transport.Receiver.
 func (b *inbox) Receive(from message.NodeID, m message.Message) {
-	size := 256
+	size := inputSize
 	if r, ok := m.(*message.ReplicaFetchReply); ok {
 		for i := range r.Partitions {
 			size += len(r.Partitions[i].Records)
@@ -129,7 +195,7 @@ func (b *inbox) Receive(from message.NodeID, m message.Message) {
 
 // Request takes a request of a client.
 func (b *inbox) Request(token message.Token, m message.Request) {
-	size := 256
+	size := inputSize
 	if r, ok := m.(*message.Produce); ok {
 		for i := range r.Partitions {
 			size += len(r.Partitions[i].Records)
@@ -137,3 +203,6 @@ func (b *inbox) Request(token message.Token, m message.Request) {
 	}
 	b.offer(effect.Requested{Token: token, Msg: m}, size)
 }
+
+// inputSize is about what an input takes besides its records.
+const inputSize = 256

@@ -150,7 +150,7 @@ func openError(cfg Config, err error) error {
 func newDriver(c Core, s store, found effect.Recovered, tally *metrics, log *slog.Logger, clock clock, cfg Config) *driver {
 	b := newInbox()
 	space := &space{store: s, inbox: b, tally: tally, log: log, reserve: max(cfg.ReserveBytes, 0)}
-	d := &driver{core: c, inbox: b, tally: tally, log: log, clock: clock, limit: cfg.ShutdownLimit, space: space}
+	d := &driver{core: c, inbox: b, tally: tally, log: log, clock: clock, limit: cfg.ShutdownLimit, space: space, halted: make(chan struct{})}
 	d.disk = newDisk(s, found.Logs, b, tally, space.full)
 	d.journal = newJournal(s, b, tally, space.full)
 	d.tail = newTail(cfg.TailBytes)
