@@ -30,6 +30,8 @@ type Client struct {
 	core     *protocol.Client
 	began    time.Time
 	lastOp   atomic.Uint64
+	// unsettled are the bytes of records without a result.
+	unsettled atomic.Int64
 
 	mu     sync.Mutex
 	queue  []work
@@ -58,6 +60,7 @@ func Dial(ctx context.Context, addresses string, options ...Option) (*Client, er
 	for _, o := range options {
 		o(&s)
 	}
+	s.config = s.config.Filled()
 	if len(s.config.Bootstrap) == 0 {
 		return nil, errors.New("client: no address given: name at least one node as host:port")
 	}

@@ -42,27 +42,57 @@ func (c *Client) Publish(ctx context.Context, topic string, key, value []byte) (
 
 // PublishMessage is Publish with everything that a record can have.
 func (c *Client) PublishMessage(ctx context.Context, m Message) (Receipt, error) {
-	r, err := c.run(ctx, m.input)
-	if err != nil {
-		return Receipt{Partition: AnyPartition, Offset: -1}, err
+	type result struct {
+		receipt Receipt
+		err     error
 	}
-	return receipt(r), nil
+	came := make(chan result, 1)
+	c.PublishAsync(m, func(r Receipt, err error) { came <- result{r, err} })
+	select {
+	case r := <-came:
+		return r.receipt, r.err
+	case <-ctx.Done():
+		return nowhere, ctx.Err()
+	}
 }
 
-// PublishAsync sends one record. done is called once, from the client's own
-// goroutine, in the order in which results come; it must not block. Records of
-// one partition are appended in the order of the calls.
+// nowhere is the receipt of a record that is not known to be in the log.
+var nowhere = Receipt{Partition: AnyPartition, Offset: -1}
+
+// PublishAsync sends one record. done may be nil; it is called once, in the
+// order in which results come, from the client's own goroutine, or at once by
+// PublishAsync itself when too many records wait for their result (Problem
+// BufferFull) or the client is closed. It must not block. Records of one
+// partition are appended in the order of the calls.
 func (c *Client) PublishAsync(m Message, done func(Receipt, error)) {
+	if done == nil {
+		done = func(Receipt, error) {}
+	}
+	size := int64(record.SizeBound(m.Key, m.Value, m.Headers))
+	if !c.reserve(size) {
+		done(nowhere, &Error{Cause: &protocol.Error{Problem: protocol.BufferFull,
+			Detail: "publish: too many records wait for their result: wait for results, or raise BufferBytes"}})
+		return
+	}
 	c.submit(m.input, func(r *protocol.Result) {
-		if done == nil {
-			return
-		}
+		c.unsettled.Add(-size)
 		if err := problem(r); err != nil {
-			done(Receipt{Partition: AnyPartition, Offset: -1}, err)
+			done(nowhere, err)
 			return
 		}
 		done(receipt(r), nil)
 	})
+}
+
+// reserve takes room for a record that waits for its result. The protocol
+// bounds what it has taken in by itself; this bounds what is on its way to it
+// as well, when records are published faster than the loop runs.
+func (c *Client) reserve(size int64) bool {
+	if c.unsettled.Add(size) <= c.settings.config.BufferBytes {
+		return true
+	}
+	c.unsettled.Add(-size)
+	return false
 }
 
 // PublishAll sends records together and waits for all of them. The receipts

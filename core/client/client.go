@@ -47,7 +47,7 @@ type Client struct {
 // clients of one cluster must not be given the same stream.
 func New(cfg Config, random *chance.Stream, now message.Now) *Client {
 	c := &Client{
-		cfg:          cfg.filled(),
+		cfg:          cfg.Filled(),
 		now:          now,
 		jitter:       random.Split("jitter"),
 		choice:       random.Split("choice"),

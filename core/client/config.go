@@ -95,11 +95,11 @@ type Config struct {
 // DefaultConfig are the defaults for a cluster that some brokers of are known
 // by address: acks=all, idempotent.
 func DefaultConfig(bootstrap ...string) Config {
-	return Config{Bootstrap: bootstrap, Acks: message.AcksAll, Idempotent: true}.filled()
+	return Config{Bootstrap: bootstrap, Acks: message.AcksAll, Idempotent: true}.Filled()
 }
 
-// filled returns c with its defaults in place of zero values.
-func (c Config) filled() Config {
+// Filled returns c with its defaults in place of zero values.
+func (c Config) Filled() Config {
 	or := func(d *message.Duration, v message.Duration) {
 		if *d <= 0 {
 			*d = v
