@@ -58,7 +58,7 @@ func (m *Manager) registeredAgain(now message.Now, out *Out) {
 	for _, r := range m.inOrder() {
 		if r.damage.told {
 			r.damage.told, r.damage.reported = false, true
-			if r.placed && r.state.Leader != m.cfg.ID {
+			if r.placed && r.waitsForRepair(m) {
 				m.takeRole(now, r, out)
 			}
 		}
@@ -137,7 +137,7 @@ func (m *Manager) place(now message.Now, s *PartitionState, out *Out) {
 	changed := s.PartitionEpoch != r.state.PartitionEpoch
 	r.configure(s)
 	switch {
-	case !sameRole:
+	case !sameRole, r.waitsForRepair(m):
 		m.takeRole(now, r, out)
 	case r.lead != nil && changed:
 		r.lead.adopt(m, now, out)

@@ -133,5 +133,5 @@ func TestTheWayFromProduceToCommitAllocatesLittle(t *testing.T) {
 	for range 200 {
 		b.commit(t)
 	}
-	require.LessOrEqual(t, testing.AllocsPerRun(500, func() { b.commit(t) }), 40.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(500, func() { b.commit(t) }), 26.0)
 }

@@ -1,6 +1,9 @@
 package replica
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // damage is why a log cannot be vouched for; the zero value says that it can.
 //
@@ -10,24 +13,26 @@ import "errors"
 //
 // What a read finds later, on a leader, is another matter: the controller still
 // takes this replica for one that has every committed record. It gives up
-// nothing of its log before a new registration has told the truth (reported).
-// Until then it answers reads and writes with StorageError, counts itself out
-// of the high watermark, and does not follow.
+// nothing of its log before a new registration has told the truth (reported),
+// and before the metadata here shows that it has left the ISR: an older change,
+// not applied yet, may still make it the leader of all its records. Until then
+// it answers reads and writes with StorageError, counts itself out of the high
+// watermark, and does not follow.
 type damage struct {
 	what     string
 	whole    bool // no part of the log is to be trusted
 	byRead   bool // found by a read in this run, not by recovery
 	told     bool // the caller was told, for a registration
-	reported bool // that registration is in the image
+	reported bool // that registration is committed
 }
 
 // repairAsFollower makes a log ready to be filled from a leader. It says no
-// while the damage is not reported.
+// while others may still count on the log as it is.
 func (r *replica) repairAsFollower(m *Manager, out *Out) bool {
 	switch {
 	case r.damage.what == "":
 		return true
-	case !r.damage.reported:
+	case !r.damage.reported, r.damage.byRead && slices.Contains(r.state.ISR, m.cfg.ID):
 		return false
 	case r.damage.whole:
 		r.reset(m, r.log.Start(), out)
@@ -45,6 +50,12 @@ func (r *replica) repairAsLeader(m *Manager, out *Out) {
 	if !r.damage.byRead {
 		r.repairAsFollower(m, out)
 	}
+}
+
+// waitsForRepair says whether a replica would follow, were it not for damage
+// that it must not repair yet.
+func (r *replica) waitsForRepair(m *Manager) bool {
+	return r.damage.what != "" && r.lead == nil && r.follow == nil && r.state.Leader != m.cfg.ID
 }
 
 // foundDamage notes that a read of this replica, as a leader, has failed.

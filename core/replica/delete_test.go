@@ -156,6 +156,31 @@ func TestIdleProducersAreForgotten(t *testing.T) {
 	}
 }
 
+// Recovery can use a checkpoint only when the log reaches as far.
+func TestACheckpointTellsOnlyOfWhatIsFlushed(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.setISR(p0, 1, 2)
+	w.holdAlters = true
+	w.run()
+	w.node(1).alters = nil
+	w.elect(p0, 1, 1, 2)
+	w.run()
+	n := w.node(3)
+	n.m.cfg.CheckpointBatches = 1
+	n.holdDisk = true
+	w.commit(nil, []BrokerState{{Node: 3, Epoch: 3}})
+	w.setISR(p0, 1, 2)
+	w.put(1, "a", "b")
+	w.pass(message.Second)
+	require.EqualValues(t, 2, n.view(p0).HighWatermark, "committed without it")
+	require.EqualValues(t, 0, n.view(p0).Flushed)
+	require.Zero(t, n.disks[p0].mark.At)
+	n.holdDisk = false
+	w.run()
+	require.EqualValues(t, 2, n.disks[p0].mark.At)
+}
+
 func TestARestartGoesOnFromACheckpoint(t *testing.T) {
 	w := newWorld(t, 2)
 	w.create(p0, message.TopicConfig{}, 1, 2)

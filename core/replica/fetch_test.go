@@ -209,6 +209,46 @@ func TestWhatWasReadIsNotGivenAwayAfterTheLeadershipHasEnded(t *testing.T) {
 	require.Empty(t, l.replayed)
 }
 
+func TestAnAnswerToAFollowerCarriesNothingOfAnEndedLeadership(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{}, 1, 2)
+	l := w.node(1)
+	l.holdReads = true
+	w.put(1, "a")
+	w.node(2).holdMeta = true // it still follows
+	w.elect(p0, 2)
+	w.run()
+	l.look()
+	l.holdReads = false
+	w.run()
+	for _, m := range sent[*message.ReplicaFetchReply](l) {
+		require.Empty(t, m.Partitions)
+	}
+	require.EqualValues(t, 0, w.node(2).view(p0).End)
+}
+
+// A position that was stated while the answer to the one before was read makes
+// that answer void: judged by it, the follower would cut twice.
+func TestAnAnswerThatIsOvertakenByANewPositionTellsNothing(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{}, 1, 2)
+	l := w.node(1)
+	l.holdReads = true
+	w.put(1, "a")
+	s := l.m.session(2)
+	w.held = func(x wire) bool { return true }
+	w.deliver(wire{2, 1, &message.ReplicaFetch{BrokerEpoch: 2, Session: s.id, Sequence: s.sequence + 1, MaxWait: message.Second, MaxBytes: 100,
+		Partitions: []message.ReplicaFetchPartition{{ID: p0, Offset: 0, LastEpoch: -1}}}})
+	l.look()
+	l.holdReads = false
+	l.complete(l.nextRead())
+	answers := sent[*message.ReplicaFetchReply](l)
+	require.Len(t, answers, 1)
+	require.Empty(t, answers[0].Partitions)
+	l.complete(l.nextRead())
+	require.Equal(t, []string{"a0"}, values(t, sent[*message.ReplicaFetchReply](l)[0].Partitions[0].Records))
+}
+
 func TestMaxBytesBoundsAnAnswerOverAllPartitions(t *testing.T) {
 	w := newWorld(t, 1)
 	p1 := record.PartitionID{Topic: 7, Index: 1}

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,6 +87,34 @@ func TestHistoriesMeetAfterQuickSuccessionsOfLeaders(t *testing.T) {
 	}
 }
 
+// The second half of KIP-279: the answer is about the leader's epochs, and is
+// lowered to where the same epoch ends here. Without it this log, which is the
+// shorter one, would find nothing to cut.
+func TestAFollowerLowersTheCutToItsOwnHistory(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	w.put(1, "a")
+	w.pass(message.Second)
+	w.apart(2)
+	w.node(1).holdDisk = true // nothing more is committed
+	w.put(1, "b", "c", "d")
+	w.elect(p0, 2, 2)
+	w.put(2, "x")
+	w.elect(p0, 1, 1, 2) // uncleanly: x is given up where it is not committed
+	w.node(2).m.replicas[p0].highWatermark = 1
+	w.run()
+	require.EqualValues(t, 2, w.node(2).view(p0).End)
+	settled := w.node(2).m.Log(p0).Settled()
+	w.node(2).look()
+	w.together()
+	w.node(1).holdDisk = false
+	w.pass(3 * message.Second)
+	if settled == 1 {
+		require.Contains(t, w.node(2).look(), effect.Effect(effect.Truncate{Log: p0, Cut: 1, To: 1}))
+	}
+	require.Equal(t, []string{"a0", "b0", "c0", "d0"}, values(t, w.node(2).contents(p0)))
+}
+
 // KAFKA-7415: a leader that has written nothing in its epoch must still be able
 // to say where a foreign epoch ends.
 func TestALeaderWithoutARecordOfItsEpochTellsWhereAnotherEnds(t *testing.T) {
@@ -103,6 +132,7 @@ func TestALeaderWithoutARecordOfItsEpochTellsWhereAnotherEnds(t *testing.T) {
 	w.pass(3 * message.Second)
 	require.Contains(t, w.node(2).look(), effect.Truncate{Log: p0, Cut: 1, To: 1})
 	require.Equal(t, []string{"a0"}, values(t, w.node(2).contents(p0)))
+	require.True(t, w.node(2).view(p0).Matched, "what came with 'you diverge' was not taken, and so is told again")
 
 	w.tokens++
 	w.node(3).do(func(m *Manager, now message.Now, out *Out) {
@@ -199,6 +229,9 @@ func TestFetchesOfAnotherLeaderEpochDoNotCount(t *testing.T) {
 			{ID: p0, Code: message.FencedLeaderEpoch, LeaderEpoch: 0, HighWatermark: -1, LogStart: -1},
 		}}}))
 	require.EqualValues(t, -1, l.view(p0).Followers[1].Flushed)
+	w.deliver(wire{3, 2, &message.ReplicaFetch{BrokerEpoch: 3, Session: 3 << 24, Sequence: 1, MaxWait: message.Second, MaxBytes: 100,
+		Partitions: []message.ReplicaFetchPartition{{ID: p0, LeaderEpoch: 9, Offset: 1, LastEpoch: 0, Flushed: 1}}}})
+	require.EqualValues(t, -1, l.view(p0).Followers[1].Flushed, "that follower may be about to cut")
 
 	// The other way round: the follower knows of a later epoch than the leader.
 	// The leader waits for the metadata and then needs no second fetch.
@@ -230,10 +263,35 @@ func TestAFollowerBelowTheLeadersLogStartBeginsAnewThere(t *testing.T) {
 	require.EqualValues(t, 3, w.node(1).view(p0).Start)
 	w.node(3).look()
 	w.node(3).start()
+	w.cut = hasRecords
 	w.pass(10 * message.Millisecond)
 	require.Contains(t, w.node(3).look(), effect.Effect(effect.Reset{Log: p0, Cut: 1, Start: 3}))
 	v := w.node(3).view(p0)
+	require.Equal(t, []record.Offset{3, 3, 3}, []record.Offset{v.Start, v.HighWatermark, v.End})
+	w.together()
+	w.pass(2 * message.Second)
+	v = w.node(3).view(p0)
 	require.Equal(t, []record.Offset{3, 4, 4}, []record.Offset{v.Start, v.HighWatermark, v.End})
+}
+
+// DeleteRecords may put the log start inside a batch. A log that begins anew
+// there begins with the whole batch, and trims it again.
+func TestALogBeginsAnewInsideABatch(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.node(3).crash()
+	w.setISR(p0, 1, 2)
+	w.run()
+	w.node(1).produce(message.AcksAll, batch("a", 5))
+	w.run()
+	w.deleteBefore(1, 3)
+	w.pass(message.Second)
+	w.node(3).start()
+	w.pass(2 * message.Second)
+	v := w.node(3).view(p0)
+	require.Equal(t, []record.Offset{3, 5, 5}, []record.Offset{v.Start, v.HighWatermark, v.End})
+	require.Equal(t, w.node(1).contents(p0), w.node(3).contents(p0))
+	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
 }
 
 // After an unclean election, which gives committed records up, a follower cannot
@@ -255,6 +313,33 @@ func TestAfterAnUncleanElectionAFollowerCopiesTheLogAnew(t *testing.T) {
 	w.pass(3 * message.Second)
 	require.Contains(t, w.node(1).look(), effect.Effect(effect.Reset{Log: p0, Cut: 1, Start: 0}))
 	require.Equal(t, []string{"a0", "x0"}, values(t, w.node(1).contents(p0)))
+}
+
+// A flush that was asked for before a cut answers for a log that is no more; what
+// is left of the log must still become durable.
+func TestWhatACutLeavesIsFlushed(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{}, 1, 2)
+	n := w.node(1)
+	w.put(1, "a")
+	n.holdDisk = true
+	w.put(1, "b")
+	w.apart(2)
+	w.put(1, "junk")
+	w.elect(p0, 2)
+	n.holdMeta = true
+	w.run()
+	n.look()
+	w.together()
+	n.holdMeta = false
+	w.pass(message.Second)
+	cut := slices.Index(n.look(), effect.Effect(effect.Truncate{Log: p0, Cut: 1, To: 2}))
+	require.GreaterOrEqual(t, cut, 0)
+	require.EqualValues(t, 1, n.view(p0).Flushed)
+	n.holdDisk = false
+	w.run()
+	require.EqualValues(t, 2, n.view(p0).Flushed)
+	require.EqualValues(t, 2, w.node(2).view(p0).HighWatermark)
 }
 
 // The epoch of a record that a follower gets tells whether it can be the

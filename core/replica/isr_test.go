@@ -209,9 +209,77 @@ func TestANewRunOfABrokerStartsFromNothing(t *testing.T) {
 	w.deliver(wire{2, 1, &message.ReplicaProgress{BrokerEpoch: 2, Partitions: []message.ReplicaFlushed{{ID: p0, Flushed: 2}}}})
 	require.EqualValues(t, -1, l.view(p0).Followers[0].Flushed)
 	require.Nil(t, w.produced(waits))
+	w.node(2).holdDisk = true
+	w.pass(2 * message.Second)
+	require.EqualValues(t, 2, w.node(2).view(p0).End)
+	w.deliver(wire{2, 1, &message.ReplicaProgress{BrokerEpoch: 2, Partitions: []message.ReplicaFlushed{{ID: p0, Flushed: 2}}}})
+	require.EqualValues(t, 0, l.view(p0).Followers[0].Flushed)
+	w.node(2).holdDisk = false
 	w.pass(2 * message.Second)
 	require.Equal(t, message.None, w.code(waits))
 	require.Equal(t, l.contents(p0), w.node(2).contents(p0))
+}
+
+// KIP-903, old-incarnation-let-into-isr: the run that was seen to be caught up
+// must be the one that the controller will see in the ISR.
+func TestAnEarlierRunOfABrokerIsNotProposed(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	w.put(1, "a")
+	w.pass(message.Second)
+	w.commit(nil, []BrokerState{{Node: 2, Epoch: 2, Available: false}})
+	w.setISR(p0, 1)
+	w.run()
+	w.apart(2)
+	l := w.node(1)
+	l.m.brokers[2] = BrokerState{Node: 2, Epoch: 7, Available: true} // another run, of which nothing was heard
+	l.do(func(m *Manager, now message.Now, out *Out) { m.replicas[p0].lead.reviewISR(m, now, out) })
+	require.Empty(t, l.alters)
+}
+
+// A replica whose log start is lower than what clients have seen would bring
+// deleted records back if it led.
+func TestAReplicaJoinsOnlyWithTheLogStartThatIsShown(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.put(1, "a", "b")
+	w.pass(message.Second)
+	w.node(3).crash()
+	w.setISR(p0, 1, 2)
+	w.run()
+	w.deleteBefore(1, 2)
+	w.pass(message.Second)
+	n := w.node(3)
+	n.start()
+	n.holdReads = true // and so the confirmation of its trim
+	w.pass(message.Second)
+	require.EqualValues(t, 2, n.view(p0).Flushed)
+	require.Equal(t, []message.NodeID{1, 2}, w.parts[p0].ISR)
+	n.holdReads = false
+	w.pass(2 * message.Second)
+	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
+}
+
+// KIP-497: a member must hold all that is committed.
+func TestAReplicaJoinsOnlyWithAllBelowTheHighWatermark(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.setISR(p0, 1, 2)
+	w.held = func(x wire) bool { return x.to == 3 }
+	w.node(3).holdMeta = true
+	w.holdAlters = true
+	w.run()
+	w.node(1).alters = nil
+	w.setISR(p0, 1, 2) // whatever was proposed is void
+	w.held = func(x wire) bool { return x.to == 3 && hasRecords(x) }
+	w.node(3).holdDisk = true
+	w.node(1).m.brokers[3] = BrokerState{Node: 3, Epoch: 3}
+	w.put(1, "a")
+	w.node(1).m.brokers[3] = BrokerState{Node: 3, Epoch: 3, Available: true}
+	w.node(1).do(func(m *Manager, now message.Now, out *Out) { m.replicas[p0].lead.reviewISR(m, now, out) })
+	require.EqualValues(t, 1, w.node(1).view(p0).HighWatermark)
+	require.EqualValues(t, 0, w.node(1).view(p0).Followers[1].Flushed)
+	require.Empty(t, w.node(1).alters)
 }
 
 // What a follower has flushed counts no further than its history is known to

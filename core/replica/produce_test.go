@@ -162,6 +162,22 @@ func TestADuplicateWaitsLikeTheOriginalAndIsAnsweredWithItsOffset(t *testing.T) 
 		"it is in the log: the producer must not believe that it never will be")
 }
 
+func TestADuplicateIsAnsweredAheadOfWhatWasAppendedSince(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{}, 1, 2)
+	l, f := w.node(1), w.node(2)
+	f.holdDisk = true
+	l.produce(message.AcksAll, numbered(batch("a", 1), 9, 0))
+	w.run()
+	later := l.produce(message.AcksAll, numbered(batch("b", 1), 9, 1))
+	w.run()
+	again := l.produce(message.AcksAll, numbered(batch("a", 1), 9, 0))
+	f.complete(slices.Index(f.pending, effect.Input(effect.Flushed{Log: p0, End: 1})))
+	w.run()
+	require.Equal(t, message.None, w.code(again))
+	require.Nil(t, w.produced(later))
+}
+
 func TestWhatCannotBeAppendedIsRefusedWithItsReason(t *testing.T) {
 	w := newWorld(t, 2)
 	w.create(p0, message.TopicConfig{MaxBatchBytes: 200}, 1, 2)
