@@ -8,6 +8,7 @@
 package models
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -204,8 +205,11 @@ func (d *dossier) offsets(group string, p Place) *offsetHistory {
 }
 
 func (p *partition) see(r *history.Record) {
-	if p.seen[r.Offset] == nil {
+	switch first := p.seen[r.Offset]; {
+	case first == nil:
 		p.seen[r.Offset] = r
+	case bytes.Equal(first.Value, r.Value):
+		return // most records are read many times, at one place
 	}
 	p.where[string(r.Value)] = append(p.where[string(r.Value)], r.Offset)
 }
