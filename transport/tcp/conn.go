@@ -110,7 +110,8 @@ func (c *Conn) Send(correlation uint64, m message.Request) error {
 	if produce, ok := m.(*message.Produce); ok && c.peer.MaxFrame > 0 && sizeOf(produce) > int(c.peer.MaxFrame) {
 		return ErrTooLarge
 	}
-	_, err := c.out.add(correlation, m, c.limits.MaxQueued, false)
+	_, err := c.out.add(correlation, m, c.limits.MaxQueued, true)
+	c.out.push(true)
 	return err
 }
 
@@ -132,8 +133,7 @@ func (c *Conn) fail(err error) {
 }
 
 func (c *Conn) write() {
-	w := writer{conn: c.conn, stall: c.limits.Stall}
-	if err := w.run(c.out, nil); err != nil {
+	if err := newWriter(c.conn, c.limits.Stall, nil, nil).run(c.out); err != nil {
 		c.fail(fmt.Errorf("tcp: writing to node %d at %s: %w", c.peer.Node, c.conn.RemoteAddr(), err))
 	}
 }

@@ -130,11 +130,16 @@ func (n *Network) Reply(token message.Token, m message.Reply) {
 // go out with one write a connection.
 func (n *Network) Cork() { n.corked = true }
 
-// Flush lets go what Cork held back.
+// inlineWrites is to how many connections Flush writes itself. To more of them
+// their own goroutines write side by side.
+const inlineWrites = 4
+
+// Flush lets go what Cork held back. It does not wait for any connection.
 func (n *Network) Flush() {
 	n.corked = false
+	inline := len(n.dirty) <= inlineWrites
 	for i, o := range n.dirty {
-		o.rouse()
+		o.push(inline)
 		n.dirty[i] = nil
 	}
 	n.dirty = n.dirty[:0]

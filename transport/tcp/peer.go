@@ -100,10 +100,12 @@ func (p *peer) write(conn net.Conn, first []outgoing) error {
 		broken <- err
 		conn.Close()
 	})
-	w := writer{conn: conn, stall: p.network.cfg.Limits.Stall, counted: p.network.cfg.Count.Sent}
+	w := newWriter(conn, p.network.cfg.Limits.Stall, p.network.cfg.Count.Sent, nil)
 	if err := w.write(first); err != nil {
 		return err
 	}
+	p.out.attach(w)
+	defer p.out.attach(nil)
 	var list []outgoing
 	for {
 		clear(list)

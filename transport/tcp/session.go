@@ -50,8 +50,7 @@ func (n *Network) serveClient(conn net.Conn, log *slog.Logger) {
 
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		w := writer{conn: conn, stall: n.cfg.Limits.Stall, counted: n.cfg.Count.Sent}
-		err := w.run(s.out, s.wrote)
+		err := newWriter(conn, n.cfg.Limits.Stall, n.cfg.Count.Sent, s.wrote).run(s.out)
 		if err != nil && n.ctx.Err() == nil {
 			log.Info("client does not take its replies", "error", err)
 		}
