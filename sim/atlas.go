@@ -27,7 +27,8 @@ type ailment struct {
 	swapped bool // the disk is another one than the cluster once knew
 	failing bool // an operation was made to fail since the last start
 	// owed are the partitions of which the node's copy does not count; mended
-	// are those of them that it has given up since.
+	// are those of them that it has given up since, and whether the controller
+	// has not counted on it at any time after that.
 	owed, mended map[record.PartitionID]bool
 }
 
@@ -119,9 +120,19 @@ func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 // mends notes that a node gave up what it had of a partition, so that it can
 // only hold good records of it from now on: it found the damage, or began anew.
 func (a *atlas) mends(node int32, id record.PartitionID) {
-	if ail := &a.ails[node]; len(ail.owed) > 0 && ail.owed[id] {
+	ail := &a.ails[node]
+	if len(ail.owed) == 0 || !ail.owed[id] {
+		return
+	}
+	ail.mended[id] = false
+	if state := a.world.book.part(id).state; state != nil && !counted(state, node) {
 		ail.mended[id] = true
 	}
+}
+
+// counted says whether the controller counts on a node's copy.
+func counted(state *message.PartitionChange, node int32) bool {
+	return contains(state.ISR, message.NodeID(node)) || contains(state.ELR, message.NodeID(node))
 }
 
 // swap says whether a node's disk may be swapped for an empty one now, and
@@ -178,11 +189,20 @@ func holdsLog(path string, id record.PartitionID) bool {
 }
 
 // follow watches the in-sync sets: a copy that was hit counts again once its
-// node has given it up and is in the set with what it fetched since.
+// node has given it up, the controller knows, and it is back in the set with
+// what it fetched since.
 func (a *atlas) follow(state *message.PartitionChange) {
 	for node := 1; node < len(a.ails); node++ {
 		ail := &a.ails[node]
-		if !ail.mended[state.ID] || !contains(state.ISR, message.NodeID(node)) {
+		outside, ok := ail.mended[state.ID]
+		if !ok {
+			continue
+		}
+		if !counted(state, int32(node)) {
+			ail.mended[state.ID] = true
+			continue
+		}
+		if !outside || !contains(state.ISR, message.NodeID(node)) {
 			continue
 		}
 		delete(ail.owed, state.ID)

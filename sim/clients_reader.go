@@ -155,6 +155,13 @@ func (a *auditor) settle(u *user) {
 	}
 }
 
-func (a *auditor) event(*user, *client.Event) {}
+// event follows when retention moves the start of a log meanwhile.
+func (a *auditor) event(_ *user, e *client.Event) {
+	if e.Kind == client.Repositioned || e.Kind == client.Truncated {
+		for _, p := range e.Partitions {
+			a.at[p.Place] = e.To
+		}
+	}
+}
 
 func (a *auditor) idle(*user) (string, bool) { return "", true }

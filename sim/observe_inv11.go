@@ -34,6 +34,7 @@ func (o *exactRecovery) Started(w *World, n *Node, found *effect.Recovered) {
 		o.missing(w, n, found)
 		o.journal(w, n, found)
 	}
+	o.take(w.book.node(n.id), found)
 }
 
 // recovered judges one log that was found.
@@ -111,8 +112,7 @@ func (o *exactRecovery) journal(w *World, n *Node, found *effect.Recovered) {
 		return
 	}
 	if _, ok := nb.torn.(effect.ReplaceQuorum); ok {
-		o.take(nb, found)
-		return
+		return // either journal may be found
 	}
 	if len(found.Journal) < len(nb.journal) {
 		w.fail("INV-11", n.id, "recovery loses the quorum journal", "node %d recovers %d frames of the quorum journal, but %d were saved", n.id, len(found.Journal), len(nb.journal))
@@ -128,9 +128,9 @@ func (o *exactRecovery) journal(w *World, n *Node, found *effect.Recovered) {
 			return
 		}
 	}
-	o.take(nb, found)
 }
 
+// take makes what was found the journal that is judged from here on.
 func (o *exactRecovery) take(nb *nodeBook, found *effect.Recovered) {
 	nb.journal = nb.journal[:0]
 	for _, f := range found.Journal {

@@ -73,8 +73,8 @@ func TestDamageThatIsCutAwaySilentlyIsRefused(t *testing.T) {
 func TestAJournalThatChangesIsRefused(t *testing.T) {
 	s := newStage(t)
 	nb := s.book.node(1)
-	nb.journal = []uint64{digestFrame([]byte("one")), digestFrame([]byte("two"))}
 	look := func(frames ...string) {
+		nb.journal = []uint64{digestFrame([]byte("one")), digestFrame([]byte("two"))}
 		f := &effect.Recovered{}
 		for _, text := range frames {
 			f.Journal = append(f.Journal, []byte(text))
