@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/storage/vfs"
 )
@@ -29,10 +30,10 @@ var (
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("storage: the store is closed")
 	// ErrNoLog says that there is no such log.
-	ErrNoLog = errors.New("storage: no such log")
+	ErrNoLog = fmt.Errorf("storage: no such log: %w", effect.ErrGone)
 	// ErrOutOfRange says that a read begins below the start or beyond the end of
 	// the log.
-	ErrOutOfRange = errors.New("storage: the offset is outside the log")
+	ErrOutOfRange = fmt.Errorf("storage: the offset is outside the log: %w", effect.ErrGone)
 )
 
 // errMisuse marks calls that break what the caller promised. They change

@@ -1,6 +1,8 @@
 package effect
 
 import (
+	"errors"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -44,11 +46,16 @@ type ReadDone struct {
 	Results []ReadResult
 }
 
-// ReadResult is what one slice gave. Batches must not be changed.
+// ReadResult is what one slice gave. Batches must not be changed. Err says that
+// the log cannot be read there: because of damage or a failing disk, or, when it
+// is an ErrGone, because the log has been trimmed, reset or deleted since.
 type ReadResult struct {
 	Batches []byte
-	Err     error // the log cannot be read there (damage, a failing disk)
+	Err     error
 }
+
+// ErrGone is wrapped by the error of a read of what is no longer in the log.
+var ErrGone = errors.New("no longer in the log")
 
 // TimeFound answers a FindTime. Found is false when no record is that late.
 type TimeFound struct {

@@ -140,8 +140,7 @@ func (a *sessionAnswer) tell(m *Manager, part answerPart, results []effect.ReadR
 	}
 	if part.slice >= 0 && news.Code == message.None && news.Diverging == nil {
 		if err := results[part.slice].Err; err != nil {
-			part.l.r.foundDamage(m, err, out)
-			news.Code = message.StorageError
+			news.Code = part.l.r.readFailed(m, p.at.Offset, err, out)
 		} else {
 			news.Records = results[part.slice].Batches
 		}

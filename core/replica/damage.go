@@ -3,6 +3,10 @@ package replica
 import (
 	"errors"
 	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // damage is why a log cannot be vouched for; the zero value says that it can.
@@ -66,6 +70,16 @@ func (r *replica) foundDamage(m *Manager, err error, out *Out) {
 	r.damage = damage{what: err.Error(), whole: true, byRead: true}
 	out.Damaged = append(out.Damaged, r.id)
 	m.touch(r)
+}
+
+// readFailed says how to answer a read from an offset that the disk could not
+// carry out. That retention has overtaken it is no damage.
+func (r *replica) readFailed(m *Manager, from record.Offset, err error, out *Out) message.Code {
+	if errors.Is(err, effect.ErrGone) && from < r.log.Start() {
+		return message.OffsetOutOfRange
+	}
+	r.foundDamage(m, err, out)
+	return message.StorageError
 }
 
 var errNothingRead = errors.New("the disk gave no batch where there must be one")

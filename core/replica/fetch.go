@@ -81,6 +81,7 @@ type consumerRead struct {
 type consumerPart struct {
 	index int
 	l     *leader
+	from  record.Offset
 }
 
 // respond answers with what there is now.
@@ -99,7 +100,7 @@ func (w *fetchWait) respond(m *Manager, now message.Now, out *Out) {
 		limit := min(int64(p.MaxBytes), left)
 		left -= min(s.bytes, limit)
 		slices = append(slices, effect.Slice{Log: p.ID, From: p.Offset, To: s.to, MaxBytes: int32(limit)})
-		parts = append(parts, consumerPart{i, s.l})
+		parts = append(parts, consumerPart{i, s.l, p.Offset})
 	}
 	if len(slices) == 0 {
 		out.Reply(w.token, reply)
@@ -133,8 +134,7 @@ func (c *consumerRead) done(m *Manager, now message.Now, results []effect.ReadRe
 		case !m.still(part.l):
 			*answer = m.describe(answer.ID, &sight{code: message.NotLeaderOrFollower})
 		case results[i].Err != nil:
-			part.l.r.foundDamage(m, results[i].Err, out)
-			answer.Code = message.StorageError
+			answer.Code = part.l.r.readFailed(m, part.from, results[i].Err, out)
 		default:
 			answer.Records = results[i].Batches
 		}

@@ -120,8 +120,10 @@ func (c *localRead) done(m *Manager, _ message.Now, results []effect.ReadResult,
 	if err == nil && answer.Next <= c.from {
 		err = errNothingRead
 	}
-	if err != nil {
-		c.l.r.foundDamage(m, err, out)
+	switch start := c.l.r.log.Start(); {
+	case err != nil && c.l.r.readFailed(m, c.from, err, out) == message.OffsetOutOfRange:
+		answer.Next = start // what was to be read has been said again behind it
+	case err != nil:
 		answer.Code, answer.Batches, answer.Next = message.StorageError, nil, c.from
 	}
 	answer.Done = err == nil && answer.Next >= c.to

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"errors"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -82,6 +84,8 @@ func (m *Manager) TimeFound(now message.Now, in effect.TimeFound, out *Out) {
 	switch {
 	case !m.still(t.l):
 		answer.Code, answer.LeaderEpoch = message.NotLeaderOrFollower, record.NoLeaderEpoch
+	case errors.Is(in.Err, effect.ErrGone):
+		answer.Code = message.LeaderNotAvailable // the log changed meanwhile: ask again
 	case in.Err != nil:
 		t.l.r.foundDamage(m, in.Err, out)
 		answer.Code = message.StorageError
