@@ -106,17 +106,46 @@ func TestAskingOnce(t *testing.T) {
 	require.ErrorIs(t, s.done[op].Err, message.BrokerNotAvailable)
 }
 
-func TestDeadBootstrapAddressesAreTriedInTurn(t *testing.T) {
+func TestEveryBootstrapAddressIsTried(t *testing.T) {
 	s := newPlay(t, func(c *Config) { c.Bootstrap = []string{"a:1", "b:1"} })
 	s.publish(0, "a")
-	seen := map[string]int{}
-	for range 6 {
+	seen := map[string]bool{}
+	for range 10 {
 		c, _ := next[*message.Metadata](s)
-		seen[c.Address]++
+		seen[c.Address] = true
 		s.step(Failed{c.Call, Unsent})
 		s.pass(2 * message.Second)
 	}
-	require.Equal(t, map[string]int{"a:1": 3, "b:1": 3}, seen)
+	require.Equal(t, map[string]bool{"a:1": true, "b:1": true}, seen)
+}
+
+// A broker that is cut off from the controller answers, but what it tells is
+// old and stays old.
+func TestNoBrokerIsAskedForEver(t *testing.T) {
+	s := known(t)
+	s.publish(3, "needs a partition that is not there")
+	asked := map[message.NodeID]bool{}
+	for range 10 {
+		c, _ := next[*message.Metadata](s)
+		asked[c.Node] = true
+		s.calls = append([]Call{c}, s.calls...)
+		s.metadata()
+		s.pass(message.Second)
+	}
+	require.Equal(t, map[message.NodeID]bool{1: true, 2: true, 3: true}, asked)
+}
+
+// The deposed leader cannot say so: it only fails to replicate.
+func TestALeaderThatIsCutOffIsLeft(t *testing.T) {
+	s := warm(t, nil)
+	s.publish(0, "a")
+	c, r := next[*message.Produce](s)
+	s.moves(0, 2, 6)
+	s.answer(c, refusal(r, message.RequestTimedOut))
+	s.metadata()
+	s.pass(message.Second)
+	c, _ = next[*message.Produce](s)
+	require.Equal(t, message.NodeID(2), c.Node)
 }
 
 func TestAnotherClusterIsNotFollowed(t *testing.T) {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -73,8 +74,11 @@ func (f *flow) unreadable(what string) {
 func (f *flow) pop(limit int) (out []Record) {
 	b := &f.buffer
 	for len(out) < limit && f.stage == reading {
-		if !b.inBatch && !f.nextBatch() {
-			break
+		if !b.inBatch {
+			if !f.nextBatch() {
+				break
+			}
+			out = slices.Grow(out, max(0, min(limit-len(out), int(b.header.Count), len(b.batches.Bytes))))
 		}
 		if !b.records.Next() {
 			b.inBatch = false

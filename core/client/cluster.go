@@ -31,9 +31,9 @@ type topic struct {
 	known   bool // id, config and partitions hold
 	config  message.TopicConfig
 	parts   []partition
-	sticky  int32      // where records without a key go; -1: nowhere yet
-	waiting []*pending // records whose partition is not known yet
-	expiry  alarm      // of the oldest of them
+	sticky  int32     // where records without a key go; -1: nowhere yet
+	waiting []pending // records whose partition is not known yet
+	expiry  alarm     // of the oldest of them
 }
 
 // partition is who leads a partition. leader is NoNode while nobody does.

@@ -23,7 +23,8 @@ type Config struct {
 	RetryBackoff    message.Duration
 	RetryBackoffMax message.Duration
 	// MetadataMaxAge is how old the picture of the cluster may get before it is
-	// asked for without need. Default 5 min.
+	// asked for without need. It bounds how long a reader stays with a leader
+	// that is cut off from the cluster but not from the reader. Default 1 min.
 	MetadataMaxAge message.Duration
 	// TopicTimeout is how long a topic or partition that no broker knows is
 	// looked for before what needs it fails. Default 10 s.
@@ -108,7 +109,7 @@ func (c Config) Filled() Config {
 	or(&c.RequestTimeout, 10*message.Second)
 	or(&c.RetryBackoff, 50*message.Millisecond)
 	or(&c.RetryBackoffMax, message.Second)
-	or(&c.MetadataMaxAge, 5*message.Minute)
+	or(&c.MetadataMaxAge, message.Minute)
 	or(&c.TopicTimeout, 10*message.Second)
 	or(&c.AskTimeout, 30*message.Second)
 	or(&c.DeliveryTimeout, 2*message.Minute)

@@ -207,6 +207,7 @@ func (f *flow) refused(code message.Code, leader message.NodeID, epoch record.Le
 			f.pauseAfter()
 		}
 	case code.Retriable() || code == message.UnknownServerError || code == message.CorruptMessage:
+		f.k.c.cluster.want()
 		f.pauseAfter()
 	default:
 		f.stop(&Error{Problem: Refused, Code: code, Detail: fmt.Sprintf("%s/%d cannot be read", f.place.Topic, f.place.Partition)})

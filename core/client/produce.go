@@ -135,8 +135,11 @@ func (p *producer) judge(s shipment, e *message.ProducedPartition) {
 		l.succeeded(b, e.BaseOffset)
 	default:
 		moved := false
-		if staleLeader(e.Code) {
+		switch {
+		case staleLeader(e.Code):
 			moved = p.c.cluster.hint(l.id, e.Leader, e.LeaderEpoch)
+		case e.Code.Retriable():
+			p.c.cluster.want() // a leader that is cut off cannot say that it was deposed
 		}
 		l.refused(b, e.Code, e.Code.Unknown(), moved)
 	}

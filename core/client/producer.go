@@ -62,8 +62,8 @@ func (p *producer) publish(in *Publish) {
 	}
 	p.buffered += size
 	t := p.c.cluster.topic(in.Topic)
-	one := &pending{in: *in, size: size, era: p.era, born: p.c.now.Mono}
-	if p.place(t, one) {
+	one := pending{in: *in, size: size, era: p.era, born: p.c.now.Mono}
+	if p.place(t, &one) {
 		return
 	}
 	one.until = one.born.Add(min(p.c.cfg.TopicTimeout, p.c.cfg.DeliveryTimeout))
@@ -138,9 +138,9 @@ func (p *producer) refreshed() {
 
 func (p *producer) placeWaiting(t *topic) {
 	left := t.waiting[:0]
-	for _, one := range t.waiting {
-		if !p.place(t, one) {
-			left = append(left, one)
+	for i := range t.waiting {
+		if !p.place(t, &t.waiting[i]) {
+			left = append(left, t.waiting[i])
 		}
 	}
 	clear(t.waiting[len(left):])
@@ -156,7 +156,7 @@ func (p *producer) placeWaiting(t *topic) {
 func (p *producer) expireWaiting(t *topic) {
 	i := 0
 	for ; i < len(t.waiting) && t.waiting[i].until <= p.c.now.Mono; i++ {
-		p.neverSent(t.waiting[i], &Error{Problem: NoSuchTopic, Code: message.UnknownTopicOrPartition,
+		p.neverSent(&t.waiting[i], &Error{Problem: NoSuchTopic, Code: message.UnknownTopicOrPartition,
 			Detail: fmt.Sprintf("publish: no broker knows topic %q partition %d: create it first", t.name, t.waiting[i].in.Partition)})
 	}
 	t.waiting = slices.Delete(t.waiting, 0, i)

@@ -6,7 +6,7 @@ import (
 )
 
 // refresher asks for metadata: one request at a time, with a pause after each,
-// to the known brokers in turn and to the bootstrap addresses when none of
+// to any of the known brokers, and to the bootstrap addresses when none of
 // them can be reached (KIP-899).
 type refresher struct {
 	m        *cluster
@@ -15,7 +15,6 @@ type refresher struct {
 	failures int
 	again    alarm // the pause is over
 	age      alarm // the picture is old
-	cursor   int   // counts attempts, so that each goes to another broker
 	last     message.Time
 	streak   int // refreshes with hardly a pause in between
 }
@@ -24,7 +23,6 @@ func (r *refresher) init(m *cluster) {
 	r.m = m
 	r.again.ring = func() {}
 	r.age.ring = func() { m.want() }
-	r.cursor = int(m.c.choice.Below(1 << 16))
 }
 
 // want says that something is not known, or that what is known was wrong.
@@ -42,11 +40,7 @@ func (m *cluster) settle() {
 		return
 	}
 	r.wanted, r.asking = false, true
-	m.c.send(to, m.request(), m.c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
-		if m.refreshed(reply, how); r.failures > 0 && how == replied && to.node != nil {
-			r.cursor++ // it lives, but it is of no use: the next one
-		}
-	})
+	m.c.send(to, m.request(), m.c.cfg.RequestTimeout, m.refreshed)
 }
 
 // request names the topics in use.
@@ -92,26 +86,33 @@ func (m *cluster) pause(ok bool) {
 }
 
 // anyNode is a broker that can be asked anything: one of those that are not
-// known to be unreachable; else, in turn, a bootstrap address or a broker that
-// may have come back.
+// known to be unreachable; else a bootstrap address, or a broker that may have
+// come back. Chance chooses, each time anew: a broker that answers but is cut
+// off from the controller would tell the same old picture for ever.
 func (m *cluster) anyNode() (target, bool) {
-	now, at := m.c.now.Mono, m.refresh.cursor
-	for i := range m.brokers {
-		n := m.brokers[(at+i)%len(m.brokers)]
-		if !n.fenced && n.failures == 0 && n.usable(now) {
-			return n.target(), true
+	now := m.c.now.Mono
+	if n := len(m.brokers); n > 0 {
+		at := int(m.c.choice.Below(int64(n)))
+		for i := range n {
+			b := m.brokers[(at+i)%n]
+			if !b.fenced && b.failures == 0 && b.usable(now) {
+				return b.target(), true
+			}
 		}
 	}
 	seeds := m.c.cfg.Bootstrap
 	all := len(seeds) + len(m.brokers)
+	if all == 0 {
+		return target{}, false
+	}
+	at := int(m.c.choice.Below(int64(all)))
 	for i := range all {
-		m.refresh.cursor++ // the next one may live
 		turn := (at + i) % all
 		if turn < len(seeds) {
 			return target{address: seeds[turn]}, true
 		}
-		if n := m.brokers[turn-len(seeds)]; n.usable(now) {
-			return n.target(), true
+		if b := m.brokers[turn-len(seeds)]; b.usable(now) {
+			return b.target(), true
 		}
 	}
 	return target{}, false
