@@ -237,6 +237,36 @@ func TestAnEarlierRunOfABrokerIsNotProposed(t *testing.T) {
 	require.Empty(t, l.alters)
 }
 
+// Below the start of its epoch a leader's positions prove nothing that is not
+// proven: its high watermark moves when the whole ISR has come up to there.
+func TestTheHighWatermarkOfANewLeaderWaitsForTheStartOfItsEpoch(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.put(1, "a")
+	w.pass(message.Second)
+	w.apart(3)
+	w.put(1, "b", "c")
+	w.elect(p0, 2, 2, 3)
+	w.run()
+	l := w.node(2)
+	l.m.cfg.FetchBytes = 1 // one batch for each answer
+	w.together()
+	answers := 0
+	w.cut = func(x wire) bool {
+		if x.from == 2 && hasRecords(x) {
+			answers++
+		}
+		return x.from == 1 || x.to == 1 || answers > 1
+	}
+	w.pass(1500 * message.Millisecond)
+	v := l.view(p0)
+	require.EqualValues(t, 2, v.Followers[1].Flushed)
+	require.Equal(t, []record.Offset{1, 3}, []record.Offset{v.HighWatermark, v.EpochStart})
+	w.together()
+	w.pass(3 * message.Second)
+	require.EqualValues(t, 3, l.view(p0).HighWatermark)
+}
+
 // A replica whose log start is lower than what clients have seen would bring
 // deleted records back if it led.
 func TestAReplicaJoinsOnlyWithTheLogStartThatIsShown(t *testing.T) {
