@@ -185,6 +185,23 @@ func TestAProducersOrderIsHeld(t *testing.T) {
 	refuses(t, s.judged(record(0, "b"), record(1, "a")), "INV-9 non-monotonic send")
 }
 
+func TestOrderWithoutIdempotenceIsHeldWhereTheFirstCopyIsSurelyThere(t *testing.T) {
+	for _, c := range []struct {
+		acks  int8
+		start int64
+		want  int
+	}{{-1, 0, 1}, {-1, 5, 0}, {1, 0, 0}} {
+		var s story
+		for _, value := range []string{"a", "b"} {
+			op := s.publish(value, 0, history.Unknown)
+			op.Idempotent, op.Acks = false, c.acks
+		}
+		got := Judge(&Case{Operations: s.ops, Final: []Log{{TopicID: topic, Start: c.start, End: c.start + 2,
+			Records: []history.Record{record(c.start, "b"), record(c.start+1, "a")}}}})
+		require.Len(t, got, c.want, "%+v: %v", c, got)
+	}
+}
+
 func TestRealTimeOrderIsHeld(t *testing.T) {
 	var s story
 	s.publish("a", 1, history.OK)

@@ -10,7 +10,9 @@ import (
 
 // producerOrder is INV-9 for producers: what one client process sent to one
 // partition stands there in the order sent. A retried record of a producer
-// without idempotence may stand there twice; its first copy counts.
+// without idempotence may stand there twice; its first copy counts, so nothing
+// can be said where that copy may be gone: removed by retention, or lost under
+// acks=1.
 func producerOrder(d *dossier) []Violation {
 	type sender struct{ client, session int32 }
 	var found []Violation
@@ -22,7 +24,7 @@ func producerOrder(d *dossier) []Violation {
 		last := map[sender]*history.Operation{}
 		for _, op := range bySequence(p.publishes) {
 			where := p.where[string(op.Value)]
-			if len(where) == 0 || op.Acks == 0 {
+			if len(where) == 0 || !op.Idempotent && (op.Acks != -1 || p.final == nil || p.final.Start > 0) {
 				continue
 			}
 			by := sender{op.Client, op.Session}
