@@ -1,10 +1,11 @@
 // Package server drives one core.Node on a real machine: its clock, its disk
 // and its connections. It decides nothing about the protocol.
 //
-// One goroutine steps the core (driver). Connections (transport/tcp) and disk
-// workers (disk, journal, reads) put what happened into its inbox; it takes all
-// that is there, steps the core with each, and lets go what that caused, so that
-// the more there is to do, the more is done with one write and one flush.
+// One goroutine at a time steps the core (driver). Connections (transport/tcp)
+// and disk workers (disk, journal, reads) put what happened into its inbox; who
+// finds nobody there steps the core itself, takes all that came in meanwhile,
+// and lets go what that caused: the more there is to do, the more is done with
+// one write and one flush.
 package server
 
 import (

@@ -70,6 +70,7 @@ func (s *space) look(stuck int) {
 
 // watch looks at the disk until stop is closed.
 func (s *space) watch(d *disk, stop <-chan struct{}) {
+	s.look(0)
 	ticker := time.NewTicker(spaceInterval)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
