@@ -33,15 +33,26 @@ type devOptions struct {
 
 func devCommand() *cobra.Command {
 	o := devOptions{}
+	var with withOptions
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a cluster on this machine, with nothing to configure",
 		Long: `Run a cluster of three nodes on this machine, each a process of its own, with all
 data below one folder. Ctrl-C stops them all; the next start finds what they
 stored. A node that ends (try kill -9) is not started again: the command that
-does so is printed.`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd.Context(), o, cmd.OutOrStdout()) },
+does so is printed.` + withHelp,
+		Example: withExample,
+		Args:    exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			plan, err := with.check(cmd, &o)
+			if err != nil {
+				return err
+			}
+			if plan != nil {
+				return devWith(cmd.Context(), o, with, plan, cmd.OutOrStdout())
+			}
+			return dev(cmd.Context(), o, cmd.OutOrStdout())
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -51,6 +62,7 @@ does so is printed.`,
 	f.IntVar(&o.httpPort, "http-port", 9192, "The same for metrics and health checks")
 	f.BoolVar(&o.logs, "logs", false, "Show the nodes' logs here instead of writing them to files")
 	f.StringArrayVar(&o.extra, "set", nil, "A setting for every node, as name=value (see serve --print-config)")
+	with.flags(cmd)
 	return cmd
 }
 
@@ -110,8 +122,8 @@ func dev(ctx context.Context, o devOptions, out io.Writer) error {
 
 // startDev writes the nodes' settings and starts them.
 func startDev(o devOptions) (*devCluster, error) {
-	if o.nodes < 1 || o.nodes > 9 {
-		return nil, usage("%d nodes: it must be 1 to 9", o.nodes)
+	if o.nodes < 1 || o.nodes > maxDevNodes {
+		return nil, usage("%d nodes: it must be 1 to %d", o.nodes, maxDevNodes)
 	}
 	addresses, err := ports(o.nodes, o.port, "--port")
 	if err != nil {
@@ -292,16 +304,22 @@ func (c *devCluster) awaitReady(ctx context.Context, tell func(*devNode)) error 
 }
 
 func (n *devNode) ready(ctx context.Context) bool {
+	code, err := n.probe(ctx)
+	return err == nil && code == http.StatusOK
+}
+
+// probe asks the node's health check and returns the status code.
+func (n *devNode) probe(ctx context.Context) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.http+"/readyz", nil)
 	if err != nil {
-		return false
+		return 0, err
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return false
+		return 0, err
 	}
 	answer.Body.Close()
-	return answer.StatusCode == http.StatusOK
+	return answer.StatusCode, nil
 }
 
 // stop ends all nodes and waits for them.
