@@ -80,7 +80,7 @@ func runWithProgress(c *sim.Campaign) *sim.Report {
 		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("seeds"), progressbar.OptionThrottle(200*time.Millisecond),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-		progressbar.OptionFullWidth())
+		progressbar.OptionFullWidth(), progressbar.OptionSetVisibility(isTerminal(os.Stderr)))
 	failures := 0
 	var virtual sim.Span
 	c.Each = func(r *sim.Result) {
@@ -94,6 +94,13 @@ func runWithProgress(c *sim.Campaign) *sim.Report {
 	report := c.Run()
 	_ = bar.Finish()
 	return report
+}
+
+// isTerminal says whether somebody watches: a log is no place for a bar that
+// redraws itself.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func writeJSON(path string, v any) error {
