@@ -87,13 +87,12 @@ func TestDamageThatAReadFindsIsToldAndNotRepairedBehindTheControllersBack(t *tes
 	require.Equal(t, []Replay{{ID: p0, Code: message.StorageError}}, l.replayed)
 	require.Len(t, l.damaged, 1, "told once")
 
-	w.node(2).holdDisk = true
-	l.m.replicas[p0].damage.what = ""
-	late := l.produce(message.AcksAll, batch("late", 1))
-	l.m.replicas[p0].damage.what = "bad sector"
 	l.badReads = false
-	w.node(2).holdDisk = false
+	l.m.replicas[p0].damage.what = ""
+	late := l.produce(message.AcksAll, batch("late", 1)) // on its way when the damage is found
+	l.m.replicas[p0].damage.what = "bad sector"
 	w.run()
+	require.EqualValues(t, 3, l.view(p0).Followers[0].Flushed)
 	require.Nil(t, w.produced(late), "a log that cannot be vouched for commits nothing")
 	l.badReads = true
 

@@ -322,6 +322,18 @@ func TestProgressCountsOnlyAsFarAsHistoriesMatch(t *testing.T) {
 	w.deliver(wire{2, 1, &message.ReplicaProgress{BrokerEpoch: 2, Partitions: []message.ReplicaFlushed{{ID: p0, Flushed: 2}}}})
 	require.EqualValues(t, 0, w.node(1).view(p0).Followers[0].Flushed)
 	require.EqualValues(t, 0, w.node(1).view(p0).HighWatermark)
+
+	// And only in the epoch in which it was flushed: the follower may have cut
+	// since, and have other records there that are not durable.
+	w.held = nil
+	w.run()
+	w.elect(p0, 1)
+	w.run()
+	w.node(2).holdDisk = true
+	w.put(1, "c")
+	require.EqualValues(t, 3, w.node(1).view(p0).Followers[0].Matched)
+	w.deliver(wire{2, 1, &message.ReplicaProgress{BrokerEpoch: 2, Partitions: []message.ReplicaFlushed{{ID: p0, Flushed: 3}}}})
+	require.EqualValues(t, 2, w.node(1).view(p0).Followers[0].Flushed)
 }
 
 func TestAFlappingMemberIsNotAskedBackBeforeItHasCaughtUp(t *testing.T) {
