@@ -92,7 +92,7 @@ func TestDamageThatAReadFindsIsToldAndNotRepairedBehindTheControllersBack(t *tes
 	late := l.produce(message.AcksAll, batch("late", 1)) // on its way when the damage is found
 	l.m.replicas[p0].damage.what = "bad sector"
 	w.run()
-	require.EqualValues(t, 3, l.view(p0).Followers[0].Flushed)
+	require.EqualValues(t, 3, w.node(2).view(p0).Flushed)
 	require.Nil(t, w.produced(late), "a log that cannot be vouched for commits nothing")
 	l.badReads = true
 
