@@ -66,8 +66,9 @@ type Config struct {
 	// the same, alone.
 	FetchBytes          int32
 	PartitionFetchBytes int32
-	// PrefetchBytes bounds what is fetched ahead of the application. Default
-	// 16 MiB.
+	// PrefetchBytes bounds what is fetched ahead of the application: beyond it
+	// no fetch is sent. Replies that are on their way come on top, at most one
+	// of each broker. Default 16 MiB.
 	PrefetchBytes int64
 	// Isolation chooses what may be read. Default ReadUncommitted: all below
 	// the high watermark.

@@ -127,7 +127,9 @@ type Seek struct {
 
 // Poll asks for up to Max records (0: the default). It is done as soon as
 // there is one, or empty after Wait. Polls are answered in their order. To
-// poll also says that everything given before has been processed.
+// poll also says that everything given before has been processed. With
+// AtMostOnce it is done when the positions are committed, which may be later
+// than Wait.
 type Poll struct {
 	Op   Op
 	Max  int
