@@ -221,10 +221,7 @@ func (w *World) operate(f *activeFault) {
 	case Elect:
 		o.send(u, "elect", "", 0, &message.ElectLeaders{})
 	case UncleanElect:
-		w.uncleanAllowed = true
-		for _, part := range w.book.list {
-			part.unclean = true
-		}
+		w.uncleanAllowed = true // what it gives up is noted once it is committed
 		o.send(u, "elect-unclean", "", 0, &message.ElectLeaders{Unclean: true})
 	case DeleteTopic:
 		o.send(u, "delete", p.Topic, 0, &message.DeleteTopic{Name: p.Topic})

@@ -20,7 +20,7 @@ func (w *World) judge() {
 	}
 	c.Final = w.finalLogs(c.Internal)
 	for _, part := range w.book.list {
-		if part.loss || part.deleted {
+		if part.off() {
 			c.Lossy[models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}] = true
 		}
 	}

@@ -33,7 +33,7 @@ func newObservers() []Observer {
 		&offsetsOnce{}, &replicaAgreement{}, &nothingCut{}, &soundHighWatermark{},
 		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
-		&retentionBounds{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
+		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
 		&coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
 	}
 }

@@ -24,12 +24,14 @@ func swarms() []swarm {
 		{"crash-loop", 10, [2]int64{6000, 25_000}, func(d *faultDraw) Fault { return d.strong(d.onNode(CrashLoop, 50, 1500), 2, 5) }},
 		{"pause", 35, [2]int64{2000, 12_000}, func(d *faultDraw) Fault { return d.onNode(Pause, 100, 9000) }},
 		{"restart", 20, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onNode(Restart, 50, 3000) }},
+		{"rolling", 10, [2]int64{8000, 30_000}, func(d *faultDraw) Fault { return d.span(Fault{Kind: Restart, Node: everyNode}, 50, 1500) }},
 		{"isolate", 40, [2]int64{2000, 12_000}, func(d *faultDraw) Fault { return d.onNode(Isolate, 200, 8000) }},
 		{"halves", 20, [2]int64{3000, 15_000}, (*faultDraw).halves},
 		{"one-way", 20, [2]int64{3000, 15_000}, func(d *faultDraw) Fault { return d.onLink(OneWay, 200, 6000) }},
 		{"bridge", 10, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onNode(Bridge, 500, 8000) }},
 		{"ring", 8, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.span(Fault{Kind: Ring}, 500, 8000) }},
 		{"clog", 25, [2]int64{1500, 8000}, func(d *faultDraw) Fault { return d.onLink(Clog, 100, 4000) }},
+		{"swizzle", 10, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.span(Fault{Kind: Clog, Node: everyNode}, 500, 5000) }},
 		{"slow-link", 20, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.strong(d.onLink(SlowLink, 500, 8000), 5, 300) }},
 		{"lossy", 20, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.strong(d.onLink(Lossy, 500, 8000), 2, 60) }},
 		{"resets", 20, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.strong(d.onLink(Resets, 500, 8000), 2, 40) }},
@@ -48,6 +50,7 @@ func swarms() []swarm {
 		{"client-crash", 30, [2]int64{1500, 8000}, func(d *faultDraw) Fault { return d.onClient(ClientCrash, 50, 5000) }},
 		{"client-pause", 30, [2]int64{1500, 8000}, func(d *faultDraw) Fault { return d.onClient(ClientPause, 500, 12_000) }},
 		{"elect", 15, [2]int64{2000, 8000}, func(d *faultDraw) Fault { return Fault{Kind: Elect} }},
+		{"unclean-elect", 8, [2]int64{500, 2500}, func(d *faultDraw) Fault { return Fault{Kind: UncleanElect} }},
 		{"topics", 12, [2]int64{3000, 10_000}, (*faultDraw).topics},
 	}
 }
@@ -56,7 +59,6 @@ func swarms() []swarm {
 type faultDraw struct {
 	r    *chance.Stream
 	plan *Plan
-	made int
 }
 
 // drawFaults draws which kinds are on and when they strike. Quiet windows
@@ -77,7 +79,7 @@ func drawFaults(r *chance.Stream, p *Plan) []Fault {
 			f := s.draw(d)
 			f.At = at
 			if f.Kind != "" && !quiet.holds(at) {
-				faults = append(faults, f)
+				faults = append(faults, d.spread(f)...)
 			}
 		}
 	}
@@ -159,9 +161,33 @@ func (d *faultDraw) onLink(kind FaultKind, low, high int64) Fault {
 	return f
 }
 
-// everywhere strikes all nodes at once, one after the other.
+// spread turns what goes round the nodes into one fault each. A rolling restart
+// takes them one after the other; a swizzle (FoundationDB's word) stops some of
+// them one by one and lets them go again in another order.
+func (d *faultDraw) spread(f Fault) (out []Fault) {
+	if f.Node != everyNode || f.Kind == PowerLoss {
+		return []Fault{f}
+	}
+	at := f.At
+	for id := 1; id <= d.plan.Cluster.Nodes; id++ {
+		one := f
+		one.Node, one.At = id, at
+		if f.Kind == Clog {
+			at += Span(d.r.Between(50, 800)) * Millisecond
+			one.For = f.For/2 + Span(d.r.Below(int64(f.For)))
+			if d.r.OneIn(2) {
+				continue
+			}
+		} else {
+			at += f.For + Span(d.r.Between(500, 3000))*Millisecond
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// everywhere strikes all nodes at once.
 func (d *faultDraw) everywhere(kind FaultKind) Fault {
-	d.made++
 	return d.span(Fault{Kind: kind, Node: everyNode}, 100, 3000)
 }
 
