@@ -103,6 +103,35 @@ func (a *atlas) affords(node int32) bool {
 	return true
 }
 
+// spares says whether the cluster can do without a node for ever: each
+// partition keeps a clean copy that is in sync, enough replicas for acks=all,
+// and the voters a majority.
+func (a *atlas) spares(node int32) bool {
+	w := a.world
+	image := w.newest()
+	voters := w.plan.Cluster.Voters
+	if int(node) <= voters {
+		voters--
+	}
+	if image == nil || voters <= w.plan.Cluster.Voters/2 {
+		return false
+	}
+	for state := range image.Partitions() {
+		if !contains(state.Replicas, message.NodeID(node)) {
+			continue
+		}
+		clean := false
+		for _, m := range state.ISR {
+			clean = clean || int32(m) != node && a.clean(int32(m), state.ID)
+		}
+		left := len(state.Replicas) - 1
+		if !clean || left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(state.Replicas)) {
+			return false
+		}
+	}
+	return true
+}
+
 // lost notes that a node's copies of some partitions do not count any more.
 func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 	ail := &a.ails[node]

@@ -85,13 +85,16 @@ func (p *Plan) Validate() error {
 	case len(p.Topics) == 0:
 		return fmt.Errorf("topics: at least one is needed")
 	}
-	names := map[string]bool{}
+	for _, id := range p.Phases.Broken {
+		if id < 1 || id > c.Nodes {
+			return fmt.Errorf("phases.broken: there is no node %d", id)
+		}
+	}
 	for i := range p.Topics {
 		t := &p.Topics[i]
 		if t.Partitions < 1 || t.Replication < 1 || t.Replication > c.Nodes {
 			return fmt.Errorf("topic %q: needs partitions, and a replication between 1 and the number of nodes", t.Name)
 		}
-		names[t.Name] = true
 	}
 	ids := map[int]bool{}
 	for i := range p.Clients {

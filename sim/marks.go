@@ -51,6 +51,7 @@ const (
 	markTopicRecreated
 	markPartitionsAdded
 	markSessionLost
+	markLeftBroken
 	marksEnd
 )
 
@@ -102,6 +103,7 @@ var markNames = [marksEnd]string{
 	markTopicRecreated:        "a topic was made again under its name",
 	markPartitionsAdded:       "partitions were added",
 	markSessionLost:           "a fetch session was lost",
+	markLeftBroken:            "a node was left broken for good",
 }
 
 // mark counts that a rare state was reached.

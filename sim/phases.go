@@ -66,6 +66,13 @@ func (w *World) heal() {
 	for _, n := range w.nodes[1:] {
 		n.mend()
 	}
+	for _, id := range w.plan.Phases.Broken {
+		if n := w.nodes[id]; w.atlas.spares(n.id) {
+			n.forGood = true
+			n.die(death{told: true})
+			w.mark(markLeftBroken)
+		}
+	}
 	for _, u := range w.clients {
 		if u.up && u.paused {
 			u.wake()

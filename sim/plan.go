@@ -66,6 +66,9 @@ type PhasePlan struct {
 	Faults Span `json:"faults"`
 	Drain  Span `json:"drain"` // after the heal producers go on this long
 	Rest   Span `json:"rest"`  // the bound of the liveness check
+	// Broken are nodes that die at the heal and stay dead, if what is left
+	// suffices then.
+	Broken []int `json:"broken,omitempty"`
 }
 
 // NetworkPlan is the weather: what every link does all the time.

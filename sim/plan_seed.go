@@ -14,7 +14,7 @@ func NewPlan(seed uint64) *Plan {
 	p := &Plan{Seed: seed}
 	p.Cluster = drawCluster(r.Split("cluster"))
 	p.Timing = drawTiming(r.Split("timing"))
-	p.Phases = drawPhases(r.Split("phases"))
+	p.Phases = drawPhases(r.Split("phases"), &p.Cluster)
 	p.Network = drawNetwork(r.Split("network"))
 	p.Disk = drawDisk(r.Split("disk"))
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
@@ -59,13 +59,17 @@ func drawTiming(r *chance.Stream) TimingPlan {
 	return t
 }
 
-func drawPhases(r *chance.Stream) PhasePlan {
-	return PhasePlan{
+func drawPhases(r *chance.Stream, c *ClusterPlan) PhasePlan {
+	p := PhasePlan{
 		Warm:   Span(r.Between(3000, 6000)) * Millisecond,
 		Faults: Span(r.Between(10, 40)) * Second,
 		Drain:  Span(r.Between(2000, 6000)) * Millisecond,
 		Rest:   120 * Second,
 	}
+	if c.Nodes > 3 && r.OneIn(4) {
+		p.Broken = []int{int(r.Between(1, int64(c.Nodes)))}
+	}
+	return p
 }
 
 func drawNetwork(r *chance.Stream) NetworkPlan {
