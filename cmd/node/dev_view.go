@@ -132,9 +132,14 @@ func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds
 // text is the view for people.
 func (v *devView) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d partitions, %d replicas each; %s", v.Topic, v.Partitions, v.Replicas, clock(v.Seconds))
-	if v.Until > 0 {
-		fmt.Fprintf(&b, " of %s", clock(v.Until))
+	fmt.Fprintf(&b, "%s: %d partitions, %d replicas each; ", v.Topic, v.Partitions, v.Replicas)
+	switch {
+	case v.Until == 0:
+		b.WriteString(clock(v.Seconds))
+	case v.Seconds < v.Until:
+		fmt.Fprintf(&b, "%s of %s", clock(v.Seconds), clock(v.Until))
+	default:
+		fmt.Fprintf(&b, "%s are over, the groups catch up", clock(v.Until))
 	}
 	fmt.Fprintf(&b, "\nproduced: %.0f/s, %d acknowledged, %d waiting", v.Produced.Rate, v.Produced.Acknowledged, v.Produced.Waiting)
 	if v.Produced.Failed > 0 {

@@ -24,6 +24,7 @@ type clusterState struct {
 	ends       []int64          // by partition; -1: not known
 	groups     map[string]groupState
 	controller message.NodeID
+	fenced     map[int]bool // by node
 }
 
 type nodeState struct {
@@ -70,44 +71,50 @@ func (w *watcher) watch(ctx context.Context) {
 	}
 }
 
-// look asks everything once.
+// look asks everything once. How the nodes are is known at once, the rest when
+// the cluster has answered: a cluster that has just lost a node takes its time.
 func (w *watcher) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()
 	asked := w.run.elapsed()
 	s := w.run.state()
-	nodes := w.nodes(ctx)
+	s.nodes = w.nodes(ctx, s.fenced)
+	w.run.setState(s)
 	m, err := w.cl.Metadata(ctx, w.run.plan.Topic)
 	if err == nil && len(m.Topics) == 1 && m.Topics[0].Code == message.None {
 		s.leaders = make([]message.NodeID, len(m.Topics[0].Partitions))
 		for _, p := range m.Topics[0].Partitions {
 			s.leaders[p.Index] = p.Leader
 		}
-		s.controller = m.Controller
+		s.controller, s.fenced = m.Controller, map[int]bool{}
 		for _, b := range m.Brokers {
-			if i := int(b.ID) - 1; i >= 0 && i < len(nodes) && b.Fenced && nodes[i].state == "up" {
-				nodes[i].state = "fenced"
-			}
+			s.fenced[int(b.ID)] = b.Fenced
 		}
 	}
 	// Positions first: then no lag comes out too small.
 	groups, told := w.groups(ctx, s.groups)
 	ends, known := w.ends(ctx, s)
-	s.nodes, s.groups, s.ends = nodes, groups, ends
+	s.groups, s.ends = groups, ends
 	if err == nil && told && known {
 		s.asked = asked
 	}
 	w.run.setState(s)
 }
 
-// nodes asks each node's own health check.
-func (w *watcher) nodes(ctx context.Context) []nodeState {
+// nodes asks each node's own health check. One that serves and that the
+// controller keeps out has just come back.
+func (w *watcher) nodes(ctx context.Context, fenced map[int]bool) []nodeState {
 	states := make([]nodeState, len(w.run.cluster.nodes))
 	var all sync.WaitGroup
 	for i, n := range w.run.cluster.nodes {
 		all.Go(func() { states[i] = n.health(ctx) })
 	}
 	all.Wait()
+	for i := range states {
+		if states[i].state == "up" && fenced[states[i].number] {
+			states[i].state = "fenced"
+		}
+	}
 	return states
 }
 
