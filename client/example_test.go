@@ -16,7 +16,7 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	c, err := client.Dial(ctx, "localhost:9092,localhost:9192")
+	c, err := client.Dial(ctx, "127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -74,6 +74,15 @@ func ExampleSubscription_atMostOnce() {
 	err = c.Subscribe(ctx, client.Subscription{Group: "alerts", Topics: []string{"alarms"}, Style: protocol.AtMostOnce, Reset: protocol.ResetLatest})
 	if err != nil {
 		log.Fatal(err)
+	}
+	for {
+		records, err := c.Poll(ctx, 10) // they are committed already
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, r := range records {
+			fmt.Printf("%s: %s\n", r.Key, r.Value)
+		}
 	}
 }
 
