@@ -183,7 +183,7 @@ func (n *Node) toReplicas(now message.Now, changes []message.Change) {
 func (n *Node) concerning(list []replica.PartitionState, id record.PartitionID) []replica.PartitionState {
 	p := n.image.Partition(id)
 	if p == nil || !holds(p, n.cfg.ID) {
-		if n.replicas.Log(id) != nil {
+		if n.replicas.Knows(id) {
 			list = append(list, replica.PartitionState{ID: id, Removed: true})
 		}
 		return list

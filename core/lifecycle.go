@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -19,21 +20,22 @@ const (
 // registers this run, keeps the session alive and asks to leave (KIP-631).
 // It knows only which controller to try next, nothing of what the cluster does.
 type lifecycle struct {
-	cfg     Config
-	diskID  uint64
-	phase   phase
-	epoch   message.BrokerEpoch
-	fenced  bool
-	target  message.NodeID // the controller as far as known
-	next    int            // index of the voter to try when the target is silent
-	due     message.Time   // of the next registration or heartbeat
-	silence message.Time   // when an unanswered controller is given up
-	leaving bool           // Shutdown was asked for
-	again   bool           // to be registered again under the same epoch: damage was found, or it is in doubt
+	cfg          Config
+	incarnations *chance.Stream // for the case that this run's is taken for an old one
+	diskID       uint64
+	phase        phase
+	epoch        message.BrokerEpoch
+	fenced       bool
+	target       message.NodeID // the controller as far as known
+	next         int            // index of the voter to try when the target is silent
+	due          message.Time   // of the next registration or heartbeat
+	silence      message.Time   // when an unanswered controller is given up
+	leaving      bool           // Shutdown was asked for
+	again        bool           // to be registered again under the same epoch: damage was found, or it is in doubt
 }
 
-func newLifecycle(cfg Config, diskID uint64, now message.Time) lifecycle {
-	l := lifecycle{cfg: cfg, diskID: diskID, fenced: true, due: now}
+func newLifecycle(cfg Config, diskID uint64, random *chance.Stream, now message.Time) lifecycle {
+	l := lifecycle{cfg: cfg, incarnations: random, diskID: diskID, fenced: true, due: now}
 	for i, v := range cfg.Voters {
 		if v >= cfg.ID { // nodes start with different voters
 			l.next = i
@@ -115,6 +117,11 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 		return true
 	case message.NotController:
 		l.redirect(now, m.Controller)
+	case message.StaleBrokerEpoch:
+		// A registration that an earlier run of this disk had sent came late and
+		// replaced this one. This process holds the disk: it registers as a new run.
+		l.cfg.Incarnation = l.incarnations.Uint64() | 1
+		l.phase, l.again, l.fenced, l.due = registering, false, true, now
 	case message.ClusterIDMismatch:
 		out.Add(effect.Halt{Reason: "the controllers belong to another cluster: check the cluster id and the voters in this node's configuration"})
 	case message.DuplicateBrokerRegistration:

@@ -43,7 +43,7 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 	cfg = cfg.withDefaults()
 	n := &Node{
 		cfg:      cfg,
-		life:     newLifecycle(cfg, found.DiskID, now.Mono),
+		life:     newLifecycle(cfg, found.DiskID, random.Split("incarnation"), now.Mono),
 		forwards: forwards{patience: cfg.Timing.RequestTimeout},
 		ids:      producerIDs{patience: cfg.Timing.RequestTimeout},
 		image:    metadata.NewImage(),

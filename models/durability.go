@@ -129,7 +129,8 @@ func vanished(d *dossier, p *partition) []Violation {
 }
 
 // uniqueness is INV-27: a record of an idempotent producer stands in the log
-// once, and at the offset that was answered (INV-28).
+// once, and at the offset that was answered (INV-28). (A producer without
+// idempotence may have left several copies, of which retention removes some.)
 func uniqueness(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
@@ -143,7 +144,7 @@ func uniqueness(d *dossier) []Violation {
 				found = append(found, Violation{"INV-27", "duplicate", fmt.Sprintf(
 					"%s of an idempotent producer stands at %s@%d and again at %d", name(op.Value), at, where[0], where[1]), []int64{op.ID}})
 			}
-			if op.Outcome == history.OK && op.Acks == -1 && len(where) > 0 && !slices.Contains(where, op.Offset) {
+			if op.Idempotent && op.Outcome == history.OK && len(where) > 0 && !slices.Contains(where, op.Offset) {
 				found = append(found, Violation{"INV-10", "inconsistent offset", fmt.Sprintf(
 					"%s was answered with %s@%d but stands at %d", name(op.Value), at, op.Offset, where[0]), []int64{op.ID}})
 			}

@@ -116,7 +116,9 @@ func (a *auditor) done(u *user, op *openOp, result *client.Result) {
 		d := &result.Polled[i]
 		records, _ := u.delivered(result.Polled[i : i+1])
 		from := int64(a.at[d.Place])
-		if from < 0 {
+		if from < 0 && len(records) > 0 {
+			from = records[0].Offset // the log start may have moved since they were fetched
+		} else if from < 0 {
 			from = int64(d.LogStart)
 		}
 		a.at[d.Place] = d.Next

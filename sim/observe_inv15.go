@@ -41,7 +41,7 @@ func (o *retentionBounds) Stepped(w *World, n *Node, _ effect.Input, out []effec
 			w.fail("INV-15", n.id, "bounds of a log are out of order", "node %d leads partition %s with start %d, high watermark %d and end %d", n.id, v.ID, v.Start, v.HighWatermark, v.End)
 			return
 		}
-		if !v.Shown || r.part.state == nil || r.part.state.LeaderEpoch != v.LeaderEpoch {
+		if !v.Shown || v.ShownStart < 0 || r.part.state == nil || r.part.state.LeaderEpoch != v.LeaderEpoch {
 			continue // a deposed leader that does not know it yet proves nothing
 		}
 		if v.ShownStart < r.part.shownStart {

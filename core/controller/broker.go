@@ -33,7 +33,13 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		d.changes = c.disown(m.Node, m.Damaged)
 		return d
 	case slices.Contains(c.active.superseded[m.Node], m.Incarnation):
-		reply.Code = message.DuplicateBrokerRegistration
+		// On the same disk, which only one process can hold: a late message, or
+		// the live run, which a late message of a dead one has replaced. The live
+		// one takes another incarnation; nobody hears what a dead one is told.
+		reply.Code = message.StaleBrokerEpoch
+		if m.DiskID != old.DiskID {
+			reply.Code = message.DuplicateBrokerRegistration
+		}
 		return d
 	}
 	reply.Epoch = message.BrokerEpoch(c.quorum.Next())

@@ -29,7 +29,9 @@ func (l *leader) moveStart(m *Manager, now message.Now, start record.Offset, out
 }
 
 // agreeOnStart trims once the ISR has. A start that a follower brings from
-// another leadership, which could not finish moving it, is taken up.
+// another leadership, which could not finish moving it, is taken up. A new
+// leader may have trimmed before the others did, while it followed: it shows
+// its log start only when the ISR has come up to it.
 func (l *leader) agreeOnStart(m *Manager, now message.Now, out *Out) {
 	for _, p := range l.peers {
 		if p.logStart > l.start && p.logStart <= l.r.highWatermark {
@@ -37,8 +39,8 @@ func (l *leader) agreeOnStart(m *Manager, now message.Now, out *Out) {
 			return
 		}
 	}
-	if l.start <= l.r.log.Start() {
-		return
+	if !l.enoughInSync() {
+		return // the eligible ones outside the ISR are not asked, and may lead next
 	}
 	agreed := l.start
 	for _, p := range l.peers {
@@ -46,13 +48,21 @@ func (l *leader) agreeOnStart(m *Manager, now message.Now, out *Out) {
 			agreed = min(agreed, p.logStart)
 		}
 	}
-	l.r.trim(m, agreed, out)
+	if !l.startAgreed && agreed >= l.r.log.Start() {
+		l.startAgreed = true
+		l.startMoved(m, now, out)
+		l.wakeFetches(m, now, out)
+		m.touch(l.r)
+	}
+	if agreed > l.r.log.Start() {
+		l.r.trim(m, agreed, out)
+	}
 }
 
 // startMoved answers those who waited for the log start to move.
 func (l *leader) startMoved(m *Manager, _ message.Now, out *Out) {
 	for i := len(l.deletes) - 1; i >= 0; i-- {
-		if i < len(l.deletes) && l.deletes[i].before <= l.r.trimmed {
+		if i < len(l.deletes) && l.deletes[i].before <= l.shownStart() {
 			l.deletes[i].finish(m, message.None, out)
 		}
 	}
@@ -110,14 +120,16 @@ func (d *deletion) ask(m *Manager, now message.Now, i int, p *message.DeleteReco
 		before = l.r.highWatermark
 	}
 	switch {
+	case l.r.state.Config.Internal:
+		answer.Code = message.InvalidTopic
 	case l.r.damage.what != "":
 		answer.Code = message.StorageError
 	case !l.shown():
 		answer.Code = message.LeaderNotAvailable
 	case before < 0 || before > l.r.highWatermark:
 		answer.Code = message.OffsetOutOfRange
-	case before <= l.r.trimmed:
-		answer.LogStart = l.r.trimmed
+	case before <= l.shownStart():
+		answer.LogStart = l.shownStart()
 	default:
 		w := &deleteWait{d: d, index: i, l: l, before: before}
 		w.timer.owner = w
@@ -135,7 +147,7 @@ func (w *deleteWait) finish(m *Manager, code message.Code, out *Out) {
 	answer := &w.d.reply.Partitions[w.index]
 	answer.Code = code
 	if code == message.None {
-		answer.LogStart = w.l.r.trimmed
+		answer.LogStart = w.l.shownStart()
 	}
 	w.d.answered(out)
 }

@@ -47,6 +47,8 @@ func (m *Manager) look(p *message.FetchPartition) sight {
 		return sight{l: l, code: message.StorageError}
 	case !l.shown():
 		return sight{l: l, code: message.LeaderNotAvailable, waits: true}
+	case p.Offset < r.log.Start() && !l.startAgreed:
+		return sight{l: l, code: message.LeaderNotAvailable, waits: true}
 	case p.Offset < r.log.Start():
 		return sight{l: l, code: message.OffsetOutOfRange}
 	}
@@ -120,7 +122,7 @@ func (m *Manager) describe(id record.PartitionID, s *sight) message.FetchedParti
 	if s.l != nil && s.l.shown() {
 		r := s.l.r
 		answer.HighWatermark, answer.LastStable = r.highWatermark, r.highWatermark
-		answer.LogStart = r.trimmed
+		answer.LogStart = s.l.shownStart()
 	}
 	return answer
 }

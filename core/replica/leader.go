@@ -25,8 +25,9 @@ type leader struct {
 
 	// start is the log start that this leader wants; see delete.go. Records
 	// below it are gone for clients once the disks of the ISR have confirmed.
-	start   record.Offset
-	deletes []*deleteWait
+	start       record.Offset
+	startAgreed bool // the ISR has come up to this log's start in this leadership
+	deletes     []*deleteWait
 
 	written waiters // acks=1: until the operating system has the batch
 	acked   waiters // acks=all: until the high watermark has passed the batch
@@ -36,7 +37,8 @@ type leader struct {
 
 // lead begins a leadership.
 func (m *Manager) lead(now message.Now, r *replica, out *Out) {
-	l := &leader{r: r, epoch: r.state.LeaderEpoch, epochStart: r.log.End(), start: r.log.Start()}
+	l := &leader{r: r, epoch: r.state.LeaderEpoch, epochStart: r.log.End(), start: r.log.Start(),
+		startAgreed: r.log.Start() == 0}
 	r.log.BeginEpoch(l.epoch) // on every election, records or not (KAFKA-7415)
 	l.alter.owner, l.lag.owner = (*alterTimer)(l), (*lagTimer)(l)
 	l.tail.begin(r.log.End())
@@ -47,6 +49,7 @@ func (m *Manager) lead(now message.Now, r *replica, out *Out) {
 	out.Led = append(out.Led, LeadershipChange{ID: r.id, Epoch: l.epoch, Leading: true})
 	l.welcome(m, now, out)
 	l.advance(m, now, out)
+	l.agreeOnStart(m, now, out)
 	l.watchLag(m, now)
 	r.takeCare(m, now)
 }
@@ -160,3 +163,12 @@ func (l *leader) enoughInSync() bool { return len(l.r.state.ISR) >= l.r.minInsyn
 // reached the start of the epoch. Below that it may lag behind what the leader
 // before has shown (KIP-207).
 func (l *leader) shown() bool { return l.r.highWatermark >= l.epochStart }
+
+// shownStart is the log start that clients may see, or -1 while it is not
+// agreed: somebody who may lead next could still have a lower one.
+func (l *leader) shownStart() record.Offset {
+	if !l.startAgreed {
+		return -1
+	}
+	return l.r.trimmed
+}

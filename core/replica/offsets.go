@@ -53,7 +53,7 @@ func (q *listing) ask(m *Manager, i int, p *message.ListOffsetsPartition, out *O
 	case l.r.damage.what != "":
 		answer.Code = message.StorageError
 		return
-	case !l.shown():
+	case !l.shown() || p.Timestamp != message.Latest && !l.startAgreed:
 		answer.Code = message.LeaderNotAvailable
 		return
 	}
@@ -62,7 +62,7 @@ func (q *listing) ask(m *Manager, i int, p *message.ListOffsetsPartition, out *O
 	case p.Timestamp == message.Latest:
 		answer.Offset = l.r.highWatermark
 	case p.Timestamp == message.Earliest:
-		answer.Offset = l.r.trimmed
+		answer.Offset = l.shownStart()
 	case p.Timestamp < 0:
 		answer.Code = message.InvalidRequest
 	default:

@@ -50,12 +50,16 @@ func (m *Manager) produceOne(now message.Now, w *produceWait, index int32, acks 
 		answer.Leader, answer.LeaderEpoch = m.hint(p.ID)
 		return
 	}
-	if acks < message.AcksAll || acks > message.AcksLeader {
+	switch {
+	case acks < message.AcksAll || acks > message.AcksLeader:
 		answer.Code = message.InvalidRequiredAcks
+		return
+	case l.r.state.Config.Internal: // only the cluster itself writes there
+		answer.Code = message.InvalidTopic
 		return
 	}
 	added := l.add(m, now, p.Records, acks, out)
-	answer.Code, answer.BaseOffset, answer.LogStart = added.code, added.base, l.r.trimmed
+	answer.Code, answer.BaseOffset, answer.LogStart = added.code, added.base, l.shownStart()
 	if added.code != message.None {
 		return
 	}

@@ -279,7 +279,7 @@ func (c *chaos) judgeNode(n *node) {
 			c.holdsBook(c.w.node(int(member)), "counts for the high watermark")
 		}
 	}
-	if v.Shown {
+	if v.Shown && v.ShownStart >= 0 {
 		for int(v.LeaderEpoch) >= len(c.shownStarts) {
 			c.shownStarts = append(c.shownStarts, 0)
 		}

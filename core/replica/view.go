@@ -44,7 +44,7 @@ type View struct {
 	MaximalISR []message.NodeID
 	EpochStart record.Offset
 	Shown      bool // HighWatermark reached EpochStart: clients see it
-	ShownStart record.Offset
+	ShownStart record.Offset // log start as clients see it; -1: not yet
 	Followers  []FollowerView
 	Waiting    int // produces and local appends that wait for the ISR
 
@@ -86,7 +86,7 @@ func (m *Manager) View(id record.PartitionID) (v View, ok bool) {
 func (l *leader) view(v *View) {
 	v.Role = Leading
 	v.ISR = l.r.state.ISR
-	v.EpochStart, v.Shown, v.ShownStart = l.epochStart, l.shown(), l.r.trimmed
+	v.EpochStart, v.Shown, v.ShownStart = l.epochStart, l.shown(), l.shownStart()
 	v.Waiting = l.acked.size() + l.written.size()
 	v.MaximalISR = slices.Clone(v.ISR)
 	for _, p := range l.peers {
