@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -126,4 +128,53 @@ func TestAGroupCommitsAndAnotherCoordinatorRemembers(t *testing.T) {
 		return got.Code == message.None
 	})
 	require.Equal(t, []message.GroupOffset{{ID: id, Offset: 7}}, got.Offsets)
+}
+
+func TestClientsCannotWriteToTheClustersOwnTopic(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	coordinator := c.coordinator("readers")
+	shard := record.PartitionID{
+		Topic: c.nodes[0].core.Image().TopicNamed(group.TopicName).ID, Index: group.Shard("readers", 2),
+	}
+	produced := c.ask(coordinator, &message.Produce{
+		Acks: message.AcksAll, Timeout: message.Second,
+		Partitions: []message.ProducePartition{{ID: shard, Records: batchOf("not a group record")}},
+	}).(*message.ProduceReply)
+	require.Equal(t, message.InvalidTopic, produced.Partitions[0].Code)
+	deleted := c.ask(coordinator, &message.DeleteRecords{
+		Partitions: []message.DeleteRecordsPartition{{ID: shard, Before: 0}},
+	}).(*message.DeleteRecordsReply)
+	require.Equal(t, message.InvalidTopic, deleted.Partitions[0].Code)
+	require.Equal(t, record.Offset(0), c.nodes[coordinator-1].logs[shard].end)
+}
+
+func TestALateRegistrationOfADeadRunDoesNotEndTheLiveOne(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	live := c.nodes[1]
+	before := live.core.Status().Epoch
+	for _, h := range c.nodes { // whoever is the controller takes it
+		h.inbox = append(h.inbox, effect.Received{From: live.id, Msg: &message.RegisterBroker{
+			ClusterID: "test", Node: live.id, Incarnation: 999, DiskID: uint64(live.id), Address: "host:2",
+		}})
+	}
+	c.wait("the live run is registered again", func() bool {
+		s := live.core.Status()
+		return s.Epoch > before && !s.Fenced && c.nodes[0].core.Image().Live(live.id)
+	})
+	require.Greater(t, live.core.Status().Epoch, before+1, "the dead run had an epoch of its own in between")
+}
+
+func TestAnotherProcessUnderTheSameNumberIsToldSo(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	for _, h := range c.nodes {
+		h.inbox = append(h.inbox, effect.Received{From: 2, Msg: &message.RegisterBroker{
+			ClusterID: "test", Node: 2, Incarnation: 999, DiskID: 77, Address: "elsewhere:2",
+		}})
+	}
+	c.nodes[1].mayHalt = true
+	c.wait("the first process stops", func() bool { return c.nodes[1].halted != "" })
+	require.Contains(t, c.nodes[1].halted, "registered by another process")
 }
