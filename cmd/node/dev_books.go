@@ -168,6 +168,12 @@ func judge(final, shared tally, partitions int) (problems []string) {
 	if final.acknowledged == 0 {
 		problems = append(problems, "no order was acknowledged")
 	}
+	if final.failed > 0 {
+		problems = append(problems, fmt.Sprintf("%d orders were not acknowledged: %s", final.failed, final.problem))
+	}
+	if final.waiting > 0 {
+		problems = append(problems, fmt.Sprintf("%d orders were not acknowledged in time", final.waiting))
+	}
 	for i := range final.groups {
 		g := &final.groups[i]
 		say := func(format string, args ...any) {

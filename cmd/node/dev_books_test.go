@@ -23,7 +23,7 @@ func smallPlan() *topology.Topology {
 // orders were acknowledged.
 func sharedBooks() *books {
 	b := newBooks(smallPlan())
-	b.sent = 4
+	b.sent = 3
 	for group := range b.groups {
 		b.own(group, 0, true, 0)
 		b.own(group, 1, true, 1)
@@ -36,6 +36,7 @@ func sharedBooks() *books {
 
 func TestTheBooksTellSeenFromRepeatedAndMissing(t *testing.T) {
 	b := sharedBooks()
+	b.sent++
 	b.saw(0, 0, []int{1, 2}, 5)
 	b.saw(0, 1, []int{2, 4}, 0) // 2 again, 4 before its acknowledgement
 	got := b.tally()
@@ -88,9 +89,13 @@ func TestARunIsJudgedByWhatItsGroupsArePromised(t *testing.T) {
 	require.Empty(t, judge(b.tally(), shared, 2))
 
 	b.saw(1, 1, []int{1}, 0)
+	b.sent += 3
 	b.acknowledge(4)
+	b.fail(errors.New("the disk is full"))
 	b.own(0, 1, false, 1)
 	require.Equal(t, []string{
+		"1 orders were not acknowledged: the disk is full",
+		"1 orders were not acknowledged in time",
 		"group billing: 1 of 4 acknowledged orders were not seen",
 		"group billing: partition 1 belongs to nobody",
 		"group stats: 1 orders came again, in spite of at-most-once",
@@ -106,6 +111,7 @@ func TestARunIsSettledWhenNothingMoreIsToCome(t *testing.T) {
 		tally := b.tally()
 		return tally.settled(2, drained)
 	}
+	b.sent++
 	b.saw(0, 0, []int{1, 2, 3}, 0)
 	require.False(t, settled(all), "an order has no result")
 	b.acknowledge(4)

@@ -90,6 +90,9 @@ func newView(before, now moment) *devView {
 	v := &devView{Kind: "view", Seconds: seconds(now.at), Partitions: len(now.cluster.ends), Age: seconds(now.at - now.cluster.asked), Offline: []int32{}, Nodes: []nodeView{}, Groups: []groupView{},
 		Produced: producedView{per(before.tally.acknowledged, t.acknowledged), t.acknowledged, t.waiting, t.failed, t.problem}}
 	for _, n := range now.cluster.nodes {
+		if n.state == "up" && now.cluster.fenced[n.number] {
+			n.state = "fenced"
+		}
 		v.Nodes = append(v.Nodes, nodeView{Node: n.number, Pid: n.pid, State: n.state, Note: n.note,
 			Controller: int(now.cluster.controller) == n.number, Leads: []int32{}})
 	}

@@ -86,20 +86,22 @@ func TestTheSummaryJudges(t *testing.T) {
 	b.saw(1, 0, []int{1}, 2)
 	s := summarizeRun(b.tally(), shared, 2, 2*time.Second)
 	require.Equal(t, &devSummary{Kind: "summary", OK: true, Seconds: 2, Problems: []string{},
-		Produced: producedView{Rate: 1.5, Acknowledged: 3, Waiting: 1},
+		Produced: producedView{Rate: 1.5, Acknowledged: 3},
 		Groups: []groupSummary{
 			{Group: "billing", Delivery: "at-least-once", Seen: 3, Owned: []int{1, 1}},
 			{Group: "stats", Delivery: "at-most-once", Seen: 1, Missing: 2, Earlier: 2, Owned: []int{1, 1}},
 		}}, s)
-	require.Equal(t, `produced 3 orders in 2s (2/s); 1 more were not acknowledged
+	require.Equal(t, `produced 3 orders in 2s (2/s)
 billing (at-least-once): 3 seen, 0 missed, 0 repeated; partitions of each member: 1 1
 stats (at-most-once): 1 seen, 2 skipped, 0 repeated; partitions of each member: 1 1
 every promise was kept
 `, s.text())
+	b.sent += 2
 	b.acknowledge(4)
 	s = summarizeRun(b.tally(), shared, 2, 2*time.Second)
 	require.False(t, s.OK)
 	require.Contains(t, s.text(), "PROBLEM: group billing: 1 of 4 acknowledged orders were not seen\n")
+	require.Contains(t, s.text(), "; 1 more were not acknowledged\n")
 	require.NotContains(t, s.text(), "every promise")
 }
 

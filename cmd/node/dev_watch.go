@@ -24,7 +24,7 @@ type clusterState struct {
 	ends       []int64          // by partition; -1: not known
 	groups     map[string]groupState
 	controller message.NodeID
-	fenced     map[int]bool // by node
+	fenced     map[int]bool // by node: it serves, but the controller does not count it in (yet)
 }
 
 type nodeState struct {
@@ -49,73 +49,78 @@ func (s *clusterState) drained(group string) bool {
 	return len(s.ends) > 0
 }
 
-// watcher asks the cluster how it is.
+// watcher asks the nodes and the cluster how they are.
 type watcher struct {
 	run   *withRun
 	cl    *client.Client
 	topic record.TopicID
 }
 
-// watchInterval is the time between two questions, watchPatience how long one
-// may take.
+// watchInterval is the time between two questions, probePatience how long a
+// node's health check may take, watchPatience what the cluster may take
+// together. watchTimeout is what the watcher's client gives one node before it
+// asks another.
 const (
 	watchInterval = time.Second
-	watchPatience = 2 * time.Second
+	probePatience = time.Second
+	watchPatience = 3 * time.Second
+	watchTimeout  = 700 * time.Millisecond
 )
 
+// watch goes on until ctx ends. The nodes are asked apart from the cluster,
+// which takes its time when it has just lost one.
 func (w *watcher) watch(ctx context.Context) {
-	for ctx.Err() == nil {
-		begun := time.Now()
-		w.look(ctx)
-		pause(ctx, watchInterval-time.Since(begun))
-	}
-}
-
-// look asks everything once. How the nodes are is known at once, the rest when
-// the cluster has answered: a cluster that has just lost a node takes its time.
-func (w *watcher) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, watchPatience)
-	defer cancel()
-	asked := w.run.elapsed()
-	s := w.run.state()
-	s.nodes = w.nodes(ctx, s.fenced)
-	w.run.setState(s)
-	m, err := w.cl.Metadata(ctx, w.run.plan.Topic)
-	if err == nil && len(m.Topics) == 1 && m.Topics[0].Code == message.None {
-		s.leaders = make([]message.NodeID, len(m.Topics[0].Partitions))
-		for _, p := range m.Topics[0].Partitions {
-			s.leaders[p.Index] = p.Leader
-		}
-		s.controller, s.fenced = m.Controller, map[int]bool{}
-		for _, b := range m.Brokers {
-			s.fenced[int(b.ID)] = b.Fenced
+	every := func(patience time.Duration, look func(context.Context)) {
+		for ctx.Err() == nil {
+			begun := time.Now()
+			limited, cancel := context.WithTimeout(ctx, patience)
+			look(limited)
+			cancel()
+			pause(ctx, watchInterval-time.Since(begun))
 		}
 	}
-	// Positions first: then no lag comes out too small.
-	groups, told := w.groups(ctx, s.groups)
-	ends, known := w.ends(ctx, s)
-	s.groups, s.ends = groups, ends
-	if err == nil && told && known {
-		s.asked = asked
-	}
-	w.run.setState(s)
+	var both sync.WaitGroup
+	both.Go(func() { every(probePatience, w.lookAtNodes) })
+	both.Go(func() { every(watchPatience, w.lookAtCluster) })
+	both.Wait()
 }
 
-// nodes asks each node's own health check. One that serves and that the
-// controller keeps out has just come back.
-func (w *watcher) nodes(ctx context.Context, fenced map[int]bool) []nodeState {
+// lookAtNodes asks each node's own health check.
+func (w *watcher) lookAtNodes(ctx context.Context) {
 	states := make([]nodeState, len(w.run.cluster.nodes))
 	var all sync.WaitGroup
 	for i, n := range w.run.cluster.nodes {
 		all.Go(func() { states[i] = n.health(ctx) })
 	}
 	all.Wait()
-	for i := range states {
-		if states[i].state == "up" && fenced[states[i].number] {
-			states[i].state = "fenced"
+	w.run.learn(func(s *clusterState) { s.nodes = states })
+}
+
+// lookAtCluster asks for leaders, positions and ends.
+func (w *watcher) lookAtCluster(ctx context.Context) {
+	asked := w.run.elapsed()
+	m, err := w.cl.Metadata(ctx, w.run.plan.Topic)
+	if err == nil && len(m.Topics) == 1 && m.Topics[0].Code == message.None {
+		leaders := make([]message.NodeID, len(m.Topics[0].Partitions))
+		for _, p := range m.Topics[0].Partitions {
+			leaders[p.Index] = p.Leader
 		}
+		fenced := map[int]bool{}
+		for _, b := range m.Brokers {
+			fenced[int(b.ID)] = b.Fenced
+		}
+		w.run.learn(func(s *clusterState) { s.leaders, s.controller, s.fenced = leaders, m.Controller, fenced })
 	}
-	return states
+	// Positions first: then no lag comes out too small.
+	before := w.run.now().cluster
+	groups, told := w.groups(ctx, before.groups)
+	ends, known := w.ends(ctx, before)
+	w.run.learn(func(s *clusterState) {
+		s.groups, s.ends = groups, ends
+		if err == nil && told && known {
+			s.asked = asked
+		}
+	})
 }
 
 // health is up, starting, down or silent.

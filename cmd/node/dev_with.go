@@ -37,9 +37,9 @@ const (
 With --with FILE it also makes the topic that the file describes, produces orders
 and runs every member of the consumer groups as a client of its own, and shows
 who reads what, how fast, and how far behind. It goes on when a node is killed.
-With --for it ends by itself; the exit code is 0 only if every group has seen
-every acknowledged order (at-most-once groups may skip, and never repeat) and
-its members shared the partitions evenly.`
+With --for it ends by itself; the exit code is 0 only if every order was
+acknowledged, every group has seen every one (at-most-once groups may skip, and
+never repeat), and its members shared the partitions evenly.`
 	withExample = `  node dev
   node dev --with docs/examples/order-events.yaml
   node dev --with docs/examples/order-events.yaml --for 30s --json`
@@ -111,16 +111,12 @@ func (r *withRun) update(f func(*books)) {
 	f(r.books)
 }
 
-func (r *withRun) state() clusterState {
+// learn changes what is known of the cluster. Lists and maps are replaced, not
+// changed: views hold on to them.
+func (r *withRun) learn(f func(*clusterState)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.last
-}
-
-func (r *withRun) setState(s clusterState) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last = s
+	f(&r.last)
 }
 
 func (r *withRun) elapsed() time.Duration { return time.Since(r.began) }
@@ -165,7 +161,7 @@ func devWith(ctx context.Context, d devOptions, o withOptions, plan *topology.To
 
 // dial makes a client that finds another way soon when a node is silent.
 func (r *withRun) dial(ctx context.Context, name string, options ...client.Option) (*client.Client, error) {
-	options = append(options, client.WithName(name), client.WithClusterID("dev"), client.WithRequestTimeout(3*time.Second))
+	options = append([]client.Option{client.WithName(name), client.WithRequestTimeout(3 * time.Second)}, options...)
 	return client.Dial(ctx, strings.Join(r.cluster.addresses(), ","), options...)
 }
 
@@ -174,7 +170,7 @@ func (r *withRun) dial(ctx context.Context, name string, options ...client.Optio
 func (r *withRun) run(ctx context.Context) error {
 	start, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	admin, err := r.dial(start, "dev-watch")
+	admin, err := r.dial(start, "dev-watch", client.WithRequestTimeout(watchTimeout))
 	if err != nil {
 		return err
 	}
