@@ -69,10 +69,6 @@ func owners(d *dossier) []Violation {
 }
 
 func interleaved(group string, at Place, h *offsetHistory) []Violation {
-	type owner struct {
-		member string
-		epoch  int64
-	}
 	type span struct {
 		first, last *history.Operation // by Return, by Invoke
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -40,6 +41,11 @@ func linearizable(d *dossier) []Violation {
 			h := d.offset[group][at]
 			if h == nil || d.Lossy[at] {
 				continue
+			}
+			if ops := ownerOperations(h); len(ops) > 1 && len(ops) <= maxLinear &&
+				porcupine.CheckOperationsTimeout(ownerModel, ops, linearTime) == porcupine.Illegal {
+				found = append(found, Violation{"INV-21", "not linearizable", fmt.Sprintf(
+					"the commits that group %s accepted for %s fit into no order of owners (%d operations)", group, at, len(ops)), nil})
 			}
 			if ops := offsetOperations(h); len(ops) > 1 && len(ops) <= maxLinear &&
 				porcupine.CheckOperationsTimeout(offsetModel, ops, linearTime) == porcupine.Illegal {
@@ -182,6 +188,54 @@ var offsetModel = porcupine.Model{
 	},
 	Equal:             func(a, b any) bool { return a == b },
 	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+}
+
+// ownership is who owns a partition of a group, and who did before.
+type ownership struct {
+	owner owner
+	past  string // former owners, each followed by a line end
+}
+
+// ownerModel is the right to commit one partition: it passes from owner to
+// owner, and none comes back under the same epoch.
+var ownerModel = porcupine.Model{
+	Init: func() any { return ownership{} },
+	Step: func(state, input, _ any) (bool, any) {
+		s, by := state.(ownership), input.(owner)
+		switch {
+		case s.owner == by:
+			return true, s
+		case strings.Contains(s.past, by.line()):
+			return false, s
+		}
+		if s.owner != (owner{}) {
+			s.past += s.owner.line()
+		}
+		s.owner = by
+		return true, s
+	},
+	Equal:             func(a, b any) bool { return a == b },
+	DescribeOperation: func(input, _ any) string { return "commit by " + strings.TrimSuffix(input.(owner).line(), "\n") },
+}
+
+// owner is one member in one epoch.
+type owner struct {
+	member string
+	epoch  int64
+}
+
+func (o owner) line() string { return fmt.Sprintf("%s@%d\n", o.member, o.epoch) }
+
+// ownerOperations are the accepted commits of one group and partition whose
+// member is known. Commits without an answer say nothing about an owner.
+func ownerOperations(h *offsetHistory) []porcupine.Operation {
+	var ops []porcupine.Operation
+	for _, c := range h.commits {
+		if c.op.Outcome == history.OK && c.op.Member != "" {
+			ops = append(ops, porcupine.Operation{Input: owner{c.op.Member, c.op.Epoch}, Call: c.op.Invoke, Return: c.op.Return})
+		}
+	}
+	return distinctClients(ops)
 }
 
 // stableByTime sorts by the moment at which a client knew the outcome; what is

@@ -289,7 +289,7 @@ func TestTwoOwnersAreSeen(t *testing.T) {
 	s.commit(2, "m", 1, 3)
 	s.commit(3, "n", 2, 4)
 	s.commit(2, "m", 1, 5)
-	refuses(t, s.judged(), "INV-21 two owners")
+	refuses(t, s.judged(), "INV-21 two owners", "INV-21 not linearizable")
 	s = story{}
 	s.commit(2, "m", 1, 3)
 	s.commit(3, "n", 2, 4)
