@@ -20,6 +20,7 @@ type member struct {
 	owned      map[record.PartitionID]record.Offset // next position to be given; -1: not known
 	high       map[record.PartitionID]record.Offset
 	expelled   bool
+	epoch      int64 // as last told; it names what this process may own
 }
 
 func (m *member) begin(u *user) {
@@ -124,10 +125,14 @@ func (m *member) commits(u *user) bool {
 func (m *member) commit(u *user) {
 	u.ask(opCommit, 0, history.Operation{
 		Kind: history.Commit, Group: u.plan.Group, Style: style(u.plan.Style),
+		Member: "client " + itoa(u.plan.ID) + "." + itoa(int(u.session)), Epoch: m.epoch,
 	}, func(op client.Op) client.Input { return client.Commit{Op: op} })
 }
 
 func (m *member) event(u *user, e *client.Event) {
+	if e.MemberEpoch > 0 {
+		m.epoch = int64(e.MemberEpoch)
+	}
 	switch e.Kind {
 	case client.Assigned:
 		for _, p := range e.Partitions {
