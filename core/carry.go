@@ -33,7 +33,7 @@ func controllerConfig(c Config) controller.Config {
 			SnapshotEntries: c.Tidying.QuorumEntries, KeepEntries: c.Tidying.QuorumKept,
 		},
 		SessionTimeout: c.Timing.SessionTimeout, ResendAfter: c.Timing.HeartbeatInterval,
-		HistoryChanges: c.Tidying.MetadataChanges,
+		HistoryChanges: c.Tidying.MetadataChanges, ProducerIDBlock: int64(c.Tidying.ProducerIDs),
 	}
 }
 

@@ -33,6 +33,7 @@ type user struct {
 	tickAt  Span
 
 	calls  []openCall
+	told   session
 	ops    map[client.Op]*openOp
 	lastOp client.Op
 	spare  []*openOp
@@ -45,6 +46,8 @@ type openCall struct {
 	call       uint64
 	node       simnet.Endpoint
 	generation uint32
+	event      uint64          // when it was sent
+	asked      message.Request // if its answer tells the bounds of logs; else nil
 }
 
 // openOp is an operation of the script without a result so far.
@@ -145,6 +148,7 @@ func (u *user) start() {
 	w := u.world
 	u.run++
 	u.session++
+	u.told = session{}
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
 	u.tickAt = never
@@ -270,7 +274,10 @@ func (u *user) receive(p *simnet.Packet) {
 	case simnet.Reply:
 		call, reply, from := p.Call, p.Msg.(message.Reply), p.From
 		w.net.Done(p)
-		u.calls = slices.DeleteFunc(u.calls, func(c openCall) bool { return c.call == call })
+		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
+			u.heard(&u.calls[i], reply)
+			u.calls = slices.Delete(u.calls, i, i+1)
+		}
 		if w.tracing {
 			w.tell("client %d <- node %d %s", u.plan.ID, from, describe(reply))
 		}
@@ -384,7 +391,11 @@ func (u *user) call(e *client.Call) {
 	w.sentKinds |= 1 << e.Request.Kind()
 	generation := w.net.Call(message.Time(w.now), u.endpoint, node, e.Call, w.pass(e.Request), d)
 	if !e.NoReply {
-		u.calls = append(u.calls, openCall{e.Call, node, generation})
+		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events}
+		if asks(e.Request) {
+			c.asked = e.Request
+		}
+		u.calls = append(u.calls, c)
 	}
 }
 

@@ -8,9 +8,12 @@ import (
 )
 
 // reader reads partitions outside any group, and jumps about in them: any
-// offset that is retained can be read again.
+// offset that is retained can be read again. With a group in its plan it also
+// asks now and then what that group has committed: an onlooker, whom no
+// heartbeat tells that the coordinator has moved.
 type reader struct {
 	polling bool
+	asking  bool
 	polls   int
 }
 
@@ -41,7 +44,7 @@ func (r *reader) assign(u *user) {
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Invoke: int64(w.now),
 	})
 	u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input {
-		return client.Assign{Op: op, Partitions: starts, Reset: client.ResetEarliest}
+		return client.Assign{Op: op, Partitions: starts, Reset: client.ResetEarliest, Group: u.plan.Group}
 	})
 }
 
@@ -52,6 +55,11 @@ func (r *reader) act(u *user, _ uint64) {
 	if r.polls++; r.polls%25 == 0 {
 		r.assign(u)
 	}
+	if u.plan.Group != "" && !r.asking {
+		r.asking = true
+		u.ask(opCommitted, 0, history.Operation{Kind: history.FetchCommitted, Group: u.plan.Group},
+			func(op client.Op) client.Input { return client.Committed{Op: op} })
+	}
 	r.polling = true
 	u.ask(opPoll, 0, history.Operation{Kind: history.Poll}, func(op client.Op) client.Input {
 		return client.Poll{Op: op, Max: int(u.random.Between(1, 100)), Wait: 300 * message.Millisecond}
@@ -59,9 +67,12 @@ func (r *reader) act(u *user, _ uint64) {
 }
 
 func (r *reader) done(u *user, op *openOp, _ *client.Result) {
-	if op.what == opPoll {
+	switch op.what {
+	case opPoll:
 		r.polling = false
 		u.next(u.some(u.plan.Every))
+	case opCommitted:
+		r.asking = false
 	}
 }
 

@@ -53,6 +53,9 @@ func drawTiming(r *chance.Stream) TimingPlan {
 		FetchWait: ms(100, 600), Request: ms(3000, 8000),
 		GroupSession: ms(2000, 6000), ClientRequest: ms(1000, 5000), ClientDelivery: ms(8000, 40_000),
 	}
+	if r.Split("hasty").OneIn(4) { // producers that give up early and begin new epochs
+		t.ClientRequest, t.ClientDelivery = t.ClientRequest/4, t.ClientDelivery/8
+	}
 	t.QuorumHeartbeat = t.Election / Span(r.Between(4, 8))
 	t.BrokerHeartbeat = t.BrokerSession / Span(r.Between(4, 8))
 	t.GroupHeartbeat = t.GroupSession / Span(r.Between(4, 8))

@@ -44,7 +44,7 @@ func swarms() []swarm {
 		{"flip-bits", 10, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onNode(FlipBits, 0, 0) }},
 		{"lose-file", 5, [2]int64{6000, 20_000}, func(d *faultDraw) Fault { return d.onNode(LoseFile, 0, 0) }},
 		{"misdirect", 5, [2]int64{6000, 20_000}, func(d *faultDraw) Fault { return d.onNode(Misdirect, 0, 0) }},
-		{"swap-disk", 10, [2]int64{6000, 20_000}, func(d *faultDraw) Fault { return d.onNode(SwapDisk, 100, 5000) }},
+		{"swap-disk", 15, [2]int64{3000, 15_000}, (*faultDraw).swap},
 		{"clock-rate", 20, [2]int64{3000, 15_000}, (*faultDraw).clockRate},
 		{"clock-jump", 20, [2]int64{2000, 10_000}, (*faultDraw).clockJump},
 		{"client-crash", 30, [2]int64{1500, 8000}, func(d *faultDraw) Fault { return d.onClient(ClientCrash, 50, 5000) }},
@@ -61,17 +61,24 @@ type faultDraw struct {
 	plan *Plan
 }
 
-// drawFaults draws which kinds are on and when they strike. Quiet windows
-// without any new fault let the cluster find its feet now and then.
+// drawFaults draws which kinds are on and when they strike.
 func drawFaults(r *chance.Stream, p *Plan) []Fault {
+	// How crowded a run is: in some only a few kinds of trouble are on.
+	crowd := r.Split("crowd").Between(20, 130)
+	return drawKinds(r, p, func(s *swarm, r *chance.Stream) bool {
+		return r.Percent(min(100, s.likely*crowd/100))
+	})
+}
+
+// drawKinds draws when the kinds that are on strike. Quiet windows without any
+// new fault let the cluster find its feet now and then.
+func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) []Fault {
 	var faults []Fault
 	from, to := p.Phases.Warm, p.Phases.Warm+p.Phases.Faults
 	quiet := drawQuiet(r.Split("quiet"), from, to)
-	// How crowded a run is: in some only a few kinds of trouble are on.
-	crowd := r.Split("crowd").Between(20, 130)
 	for _, s := range swarms() {
 		d := &faultDraw{r: r.Split(s.name), plan: p}
-		if !d.r.Percent(min(100, s.likely*crowd/100)) {
+		if !on(&s, d.r) {
 			continue
 		}
 		mean := Span(d.r.Between(s.every[0], s.every[1])) * Millisecond
@@ -189,6 +196,16 @@ func (d *faultDraw) spread(f Fault) (out []Fault) {
 // everywhere strikes all nodes at once.
 func (d *faultDraw) everywhere(kind FaultKind) Fault {
 	return d.span(Fault{Kind: kind, Node: everyNode}, 100, 3000)
+}
+
+// swap strikes mostly nodes that do not vote: the others keep their disks in
+// most plans.
+func (d *faultDraw) swap() Fault {
+	f := d.onNode(SwapDisk, 20, 3000)
+	if c := &d.plan.Cluster; c.Nodes > c.Voters && !d.r.OneIn(4) {
+		f.Target, f.Node = "", int(d.r.Between(int64(c.Voters)+1, int64(c.Nodes)))
+	}
+	return f
 }
 
 func (d *faultDraw) halves() Fault {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
@@ -97,7 +98,11 @@ func (d *clientDraw) groups() {
 
 func (d *clientDraw) others() {
 	if d.r.OneIn(2) {
-		d.add(ClientPlan{Role: Reader, Topics: d.topics(), Every: d.ms(20, 300)})
+		c := ClientPlan{Role: Reader, Topics: d.topics(), Every: d.ms(20, 300)}
+		if i := slices.IndexFunc(d.clients, func(c ClientPlan) bool { return c.Role == MemberOf }); i >= 0 && d.r.OneIn(2) {
+			c.Group, c.Topics = d.clients[i].Group, d.clients[i].Topics
+		}
+		d.add(c)
 	}
 	if d.r.OneIn(4) {
 		d.add(ClientPlan{Role: Admin, Every: d.ms(500, 4000)})

@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// session is INV-35 as one client process sees it: the high watermark and the
+// log start of a partition never fall from one answer to another that was asked
+// for later, whichever brokers gave them. Machines keep the highest that they
+// were told, so this is judged where answers come in.
+type session struct {
+	parts map[record.PartitionID]*sessionPart
+}
+
+// sessionPart is what a client was told of one partition, each time that it was
+// more than before.
+type sessionPart struct{ told []told }
+
+type told struct {
+	event       uint64
+	high, start record.Offset // -1: nothing yet
+}
+
+// asks says whether the answer to a request tells the bounds of a log.
+func asks(r message.Request) bool {
+	switch r.(type) {
+	case *message.Fetch, *message.ListOffsets:
+		return true
+	}
+	return false
+}
+
+// heard judges the answer to a call of a client that behaves.
+func (u *user) heard(c *openCall, reply message.Reply) {
+	if u.plan.Role == Chaos || u.plan.Role == Malformed {
+		return
+	}
+	switch m := reply.(type) {
+	case *message.FetchReply:
+		for i := range m.Partitions {
+			p := &m.Partitions[i]
+			if p.Code == message.None && p.HighWatermark >= 0 {
+				u.saw(c, p.ID, p.HighWatermark, p.LogStart)
+			}
+		}
+	case *message.ListOffsetsReply:
+		asked, ok := c.asked.(*message.ListOffsets)
+		if !ok || len(asked.Partitions) != len(m.Partitions) {
+			return
+		}
+		for i := range m.Partitions {
+			switch p := &m.Partitions[i]; {
+			case p.Code != message.None:
+			case asked.Partitions[i].Timestamp == message.Latest:
+				u.saw(c, p.ID, p.Offset, -1)
+			case asked.Partitions[i].Timestamp == message.Earliest:
+				u.saw(c, p.ID, -1, p.Offset)
+			}
+		}
+	}
+}
+
+// saw compares bounds with those that were known when they were asked for.
+func (u *user) saw(c *openCall, id record.PartitionID, high, start record.Offset) {
+	w := u.world
+	if u.told.parts == nil {
+		u.told.parts = map[record.PartitionID]*sessionPart{}
+	}
+	p := u.told.parts[id]
+	if p == nil {
+		p = &sessionPart{}
+		u.told.parts[id] = p
+	}
+	before, last := p.before(c.event), told{high: -1, start: -1}
+	if n := len(p.told); n > 0 {
+		last = p.told[n-1]
+	}
+	if book := w.book.parts[id]; book == nil || !book.off() {
+		switch {
+		case high >= 0 && high < before.high:
+			w.fail("INV-35", int32(c.node), "a client sees a high watermark fall", "client %d is told by node %d that the high watermark of partition %s is %d, but it was told %d before it asked", u.plan.ID, c.node, id, high, before.high)
+		case start >= 0 && start < before.start:
+			w.fail("INV-35", int32(c.node), "a client sees a log start fall", "client %d is told by node %d that partition %s starts at %d, but it was told %d before it asked", u.plan.ID, c.node, id, start, before.start)
+		}
+	}
+	if high > last.high || start > last.start {
+		p.told = append(p.told, told{w.stats.Events, max(high, last.high), max(start, last.start)})
+	}
+}
+
+// before is what was known before an event. What is much older than the calls
+// under way is forgotten now and then.
+func (p *sessionPart) before(event uint64) told {
+	for i := len(p.told) - 1; i >= 0; i-- {
+		if p.told[i].event < event {
+			if i > 256 {
+				p.told = append(p.told[:0], p.told[i:]...)
+				return p.told[0]
+			}
+			return p.told[i]
+		}
+	}
+	return told{high: -1, start: -1}
+}
