@@ -1,0 +1,31 @@
+package sim
+
+import "github.com/tamarack-mq/tamarack/core/chance"
+
+// drawSacrifices draws what ends in an unclean election, in a few seeds. Single
+// faults hardly ever get there: one replica must have fallen behind and be back
+// when the others, and whoever else is eligible, are gone.
+func drawSacrifices(r *chance.Stream, p *Plan) []Fault {
+	if p.Cluster.Nodes < 4 || !r.OneIn(4) {
+		return nil
+	}
+	t := &p.Topics[r.Below(int64(len(p.Topics)))]
+	place := t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+	lag, session := p.Timing.ReplicaLag, p.Timing.BrokerSession
+	var faults []Fault
+	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); ; {
+		behind := lag + Span(r.Between(500, 2500))*Millisecond
+		gone := 3*session + Span(r.Between(1000, 4000))*Millisecond
+		if at+behind+gone > p.Phases.Warm+p.Phases.Faults {
+			return faults
+		}
+		faults = append(faults,
+			Fault{At: at, For: behind + 200*Millisecond, Kind: Isolate, Target: "follower " + place},
+			Fault{At: at + behind, For: gone, Kind: Crash, Target: "leader " + place},
+			Fault{At: at + behind + 10*Millisecond, For: gone, Kind: Crash, Target: "follower " + place})
+		for ask := at + behind + session; ask < at+behind+gone; ask += session / 2 {
+			faults = append(faults, Fault{At: ask, Kind: UncleanElect})
+		}
+		at += behind + gone + Span(r.Between(3000, 9000))*Millisecond
+	}
+}
