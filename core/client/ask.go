@@ -59,10 +59,10 @@ func ready(r message.Request) func() (message.Request, bool) {
 func (c *Client) begin(a *ask, wait message.Duration) {
 	a.c = c
 	a.until = c.now.Mono.Add(wait)
-	a.again.ring = a.attempt
-	a.deadline.ring = a.expire
+	a.again.Due = a.attempt
+	a.deadline.Due = a.expire
 	c.asks = append(c.asks, a)
-	c.alarms.set(&a.deadline, a.until)
+	c.alarms.Set(&a.deadline, a.until)
 	a.attempt()
 }
 
@@ -200,7 +200,7 @@ func (a *ask) wait() {
 
 func (a *ask) rest() {
 	a.failures++
-	a.c.alarms.set(&a.again, a.c.now.Mono.Add(a.c.backoff(a.failures)))
+	a.c.alarms.Set(&a.again, a.c.now.Mono.Add(a.c.backoff(a.failures)))
 }
 
 // retryAsks tries again what waits for metadata.
@@ -218,7 +218,7 @@ func (a *ask) send(to target) {
 		a.end(Result{})
 		return
 	}
-	a.c.alarms.stop(&a.again)
+	a.c.alarms.Stop(&a.again)
 	a.flying = true
 	a.turn++
 	turn := a.turn
@@ -304,8 +304,8 @@ func (a *ask) end(r Result) {
 		return
 	}
 	a.over = true
-	a.c.alarms.stop(&a.again)
-	a.c.alarms.stop(&a.deadline)
+	a.c.alarms.Stop(&a.again)
+	a.c.alarms.Stop(&a.deadline)
 	if i := slices.Index(a.c.asks, a); i >= 0 {
 		a.c.asks = slices.Delete(a.c.asks, i, i+1)
 	}

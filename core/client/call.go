@@ -45,7 +45,7 @@ func (c *Client) node(id message.NodeID) *node {
 	n := c.nodes[id]
 	if n == nil {
 		n = &node{id: id}
-		n.back.ring = func() {
+		n.back.Due = func() {
 			c.touch(n)
 			c.consumer.stir = true
 		}
@@ -75,9 +75,9 @@ func (n *node) target() target { return target{node: n, address: n.address} }
 func (c *Client) send(to target, r message.Request, wait message.Duration, end func(message.Reply, ending)) {
 	id := c.emit(to, r, false)
 	k := &call{node: to.node, address: to.address, end: end}
-	k.deadline.ring = func() { c.late(id, k) }
+	k.deadline.Due = func() { c.late(id, k) }
 	c.calls[id] = k
-	c.alarms.set(&k.deadline, c.now.Mono.Add(wait))
+	c.alarms.Set(&k.deadline, c.now.Mono.Add(wait))
 }
 
 // emit gives out a Call effect and returns its number.
@@ -112,7 +112,7 @@ func (c *Client) answered(in Answered) {
 		return
 	}
 	delete(c.calls, in.Call)
-	c.alarms.stop(&k.deadline)
+	c.alarms.Stop(&k.deadline)
 	if k.node != nil {
 		k.node.failures = 0
 	}
@@ -126,7 +126,7 @@ func (c *Client) callFailed(in Failed) {
 		return
 	}
 	delete(c.calls, in.Call)
-	c.alarms.stop(&k.deadline)
+	c.alarms.Stop(&k.deadline)
 	c.failed(k.node)
 	if in.Reason == Unsent {
 		k.end(nil, unsent)
@@ -144,7 +144,7 @@ func (c *Client) failed(n *node) {
 	}
 	n.failures++
 	n.rest = c.now.Mono.Add(c.backoff(n.failures))
-	c.alarms.set(&n.back, n.rest)
+	c.alarms.Set(&n.back, n.rest)
 }
 
 // backoff is the pause after so many failures in a row: it doubles up to its

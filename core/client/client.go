@@ -67,12 +67,12 @@ func New(cfg Config, random *chance.Stream, now message.Now) *Client {
 func (c *Client) Step(now message.Now, in Input, out *Out) {
 	c.now, c.out = now, out
 	c.take(in)
-	c.alarms.ringAll(now.Mono)
+	c.alarms.Pass(now.Mono, ring)
 	if !c.closed {
 		c.settle()
 	}
 	if c.closed { // what was on its way ends here
-		c.alarms.stopAll()
+		c.alarms.StopAll()
 		clear(c.calls)
 	}
 	c.out = nil
@@ -80,7 +80,7 @@ func (c *Client) Step(now message.Now, in Input, out *Out) {
 
 // Wake is the monotonic time at which a Tick is wanted; Never when nothing
 // waits for time.
-func (c *Client) Wake() message.Time { return c.alarms.next() }
+func (c *Client) Wake() message.Time { return c.alarms.Next() }
 
 func (c *Client) take(in Input) {
 	switch in := in.(type) {

@@ -54,7 +54,7 @@ func (m *cluster) topic(name string) *topic {
 	t := m.topics[name]
 	if t == nil {
 		t = &topic{name: name, sticky: -1}
-		t.expiry.ring = func() { m.c.producer.expireWaiting(t) }
+		t.expiry.Due = func() { m.c.producer.expireWaiting(t) }
 		m.topics[name] = t
 		m.used = append(m.used, t)
 	}
@@ -140,7 +140,7 @@ func (m *cluster) applyBrokers(infos []message.BrokerInfo) {
 		n := m.c.node(b.ID)
 		if n.address != b.Address {
 			n.address, n.failures, n.rest = b.Address, 0, 0
-			m.c.alarms.stop(&n.back)
+			m.c.alarms.Stop(&n.back)
 			m.c.touch(n)
 		}
 		n.fenced = b.Fenced

@@ -59,7 +59,7 @@ func (k *consumer) newCommit(wait message.Duration) *commit {
 
 func (q *committer) init(k *consumer) {
 	q.k = k
-	q.again.ring = q.run
+	q.again.Due = q.run
 }
 
 // commit begins a Commit.
@@ -140,8 +140,8 @@ func (f *flow) epochAt(offset record.Offset) record.LeaderEpoch {
 // autoSoon sets the alarm for the next automatic commit, if there is something
 // for it.
 func (k *consumer) autoSoon() {
-	if k.auto.on && !k.auto.alarm.isSet() && len(k.unstored(k.list)) > 0 {
-		k.c.alarms.set(&k.auto.alarm, k.c.now.Mono.Add(k.c.cfg.AutoCommitInterval))
+	if k.auto.on && !k.auto.alarm.IsSet() && len(k.unstored(k.list)) > 0 {
+		k.c.alarms.Set(&k.auto.alarm, k.c.now.Mono.Add(k.c.cfg.AutoCommitInterval))
 	}
 }
 
@@ -210,7 +210,7 @@ func (q *committer) add(one *commit) {
 
 // run sends the first commit of the queue.
 func (q *committer) run() {
-	if q.flying || q.again.isSet() || len(q.queue) == 0 {
+	if q.flying || q.again.IsSet() || len(q.queue) == 0 {
 		return
 	}
 	one := q.queue[0]
@@ -357,14 +357,14 @@ func (q *committer) refused(one *commit, code message.Code, maybe bool) {
 		return
 	}
 	q.failures++
-	q.k.c.alarms.set(&q.again, q.k.c.now.Mono.Add(q.k.c.backoff(q.failures)))
+	q.k.c.alarms.Set(&q.again, q.k.c.now.Mono.Add(q.k.c.backoff(q.failures)))
 }
 
 // finish ends the first commit of the queue and goes on with the next.
 func (q *committer) finish(one *commit, code message.Code, why Problem, detail string) {
 	q.queue = q.queue[1:]
 	q.failures = 0
-	q.k.c.alarms.stop(&q.again)
+	q.k.c.alarms.Stop(&q.again)
 	outcome, e := OK, (*Error)(nil)
 	if why != 0 {
 		outcome, e = NotDone, &Error{Problem: why, Code: code, Detail: detail}

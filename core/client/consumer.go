@@ -57,8 +57,8 @@ type start struct {
 func (k *consumer) init(c *Client) {
 	k.c = c
 	k.flows = map[record.PartitionID]*flow{}
-	k.nudge.ring = func() { k.stir = true }
-	k.auto.alarm.ring = k.autoDue
+	k.nudge.Due = func() { k.stir = true }
+	k.auto.alarm.Due = k.autoDue
 	k.commits.init(k)
 }
 
@@ -140,7 +140,7 @@ func (k *consumer) assign(in Assign) {
 		k.awaited = append(k.awaited, start{s, until})
 	}
 	k.placeAwaited()
-	k.c.alarms.soonest(&k.nudge, until)
+	k.c.alarms.Sooner(&k.nudge, until)
 	k.c.succeed(in.Op, Result{})
 }
 
@@ -322,7 +322,7 @@ func (k *consumer) unsubscribe(done func()) {
 		k.dropAll()
 		k.mode, k.group, k.member, k.expelled, k.awaited = idle, "", nil, nil, nil
 		k.auto.on = false
-		k.c.alarms.stop(&k.auto.alarm)
+		k.c.alarms.Stop(&k.auto.alarm)
 		told := k.ending
 		k.ending = nil
 		for _, done := range told {

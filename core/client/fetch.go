@@ -56,7 +56,7 @@ func (k *consumer) plan() {
 		switch {
 		case f.leaving || f.asked || f.stage == stuck:
 		case k.c.now.Mono < f.rest:
-			k.c.alarms.soonest(&k.nudge, f.rest)
+			k.c.alarms.Sooner(&k.nudge, f.rest)
 		case f.stage == wantCommitted:
 			committed = true
 		default:
@@ -131,7 +131,7 @@ func (k *consumer) missing(f *flow) {
 	k.c.cluster.lookup(f.id.Topic)
 	k.c.cluster.want()
 	if now < f.missing {
-		k.c.alarms.soonest(&k.nudge, f.missing)
+		k.c.alarms.Sooner(&k.nudge, f.missing)
 	}
 }
 

@@ -20,13 +20,13 @@ type identity struct {
 
 func (y *identity) init(p *producer) {
 	y.p = p
-	y.again.ring = y.ask
+	y.again.Due = y.ask
 }
 
 // await lets a lane wait for a generation beyond the one it has.
 func (y *identity) await(l *lane) {
 	y.waiting = append(y.waiting, l)
-	if !y.again.isSet() {
+	if !y.again.IsSet() {
 		y.ask()
 	}
 }
@@ -48,7 +48,7 @@ func (y *identity) ask() {
 // their own.
 func (y *identity) failed() {
 	y.failures++
-	y.p.c.alarms.set(&y.again, y.p.c.now.Mono.Add(y.p.c.backoff(y.failures)))
+	y.p.c.alarms.Set(&y.again, y.p.c.now.Mono.Add(y.p.c.backoff(y.failures)))
 }
 
 func (y *identity) answered(reply message.Reply, how ending) {

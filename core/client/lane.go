@@ -92,9 +92,9 @@ func (b *batch) filling() bool { return b.bytes == nil }
 
 func newLane(p *producer, t *topic, id record.PartitionID) *lane {
 	l := &lane{p: p, topic: t, id: id}
-	l.retry.ring = l.stir
-	l.linger.ring = l.stir
-	l.expiry.ring = l.expire
+	l.retry.Due = l.stir
+	l.linger.Due = l.stir
+	l.expiry.Due = l.expire
 	return l
 }
 
@@ -137,7 +137,7 @@ func (l *lane) add(one *pending) {
 	l.seal()
 	l.batches = append(l.batches, b)
 	if len(l.batches) == 1 {
-		l.p.c.alarms.set(&l.expiry, b.deadline)
+		l.p.c.alarms.Set(&l.expiry, b.deadline)
 	}
 	l.joined(b, one)
 }
@@ -155,7 +155,7 @@ func (l *lane) seal() (records int) {
 		records += len(b.ops)
 		if b.filling() {
 			b.bytes = b.builder.Build()
-			l.p.c.alarms.stop(&l.linger)
+			l.p.c.alarms.Stop(&l.linger)
 		}
 	}
 	l.stir()
@@ -191,7 +191,7 @@ func (l *lane) candidate() *batch {
 		return nil
 	}
 	if len(l.batches) > 0 && l.p.c.now.Mono < l.rest {
-		l.p.c.alarms.set(&l.retry, l.rest)
+		l.p.c.alarms.Set(&l.retry, l.rest)
 		return nil
 	}
 	for _, b := range l.batches {
@@ -223,7 +223,7 @@ func (l *lane) lingers(b *batch) bool {
 	if c.now.Mono >= over || b.era < l.p.era || b.builder.Size() >= l.full() || c.closing != nil {
 		return false
 	}
-	c.alarms.set(&l.linger, over)
+	c.alarms.Set(&l.linger, over)
 	return true
 }
 
@@ -250,7 +250,7 @@ func (l *lane) nameless() bool {
 func (l *lane) launch(b *batch, n *node) {
 	if b.filling() {
 		b.bytes = b.builder.Build()
-		l.p.c.alarms.stop(&l.linger)
+		l.p.c.alarms.Stop(&l.linger)
 	}
 	if l.p.c.cfg.Idempotent && !b.numbered {
 		l.number(b)

@@ -43,9 +43,9 @@ const defaultInterval = 3 * message.Second
 func newMember(k *consumer, group, instance string, topics []string) *member {
 	m := &member{k: k, c: k.c, group: group, instance: instance, topics: topics}
 	m.id = m.name()
-	m.beat.ring = m.heartbeat
-	m.absent.ring = m.strayed
-	m.missing.ring = m.reconcile
+	m.beat.Due = m.heartbeat
+	m.absent.Due = m.strayed
+	m.missing.Due = m.reconcile
 	return m
 }
 
@@ -79,7 +79,7 @@ func (m *member) resubscribe(topics []string) {
 
 // polled says that the application has come to poll.
 func (m *member) polled() {
-	m.c.alarms.stop(&m.absent)
+	m.c.alarms.Stop(&m.absent)
 	if m.away {
 		m.join()
 	}
@@ -88,7 +88,7 @@ func (m *member) polled() {
 // answered says that a poll was answered: the application has it in hand.
 func (m *member) answered() {
 	if !m.over && len(m.k.polls) == 0 {
-		m.c.alarms.set(&m.absent, m.c.now.Mono.Add(m.c.cfg.MaxPollInterval))
+		m.c.alarms.Set(&m.absent, m.c.now.Mono.Add(m.c.cfg.MaxPollInterval))
 	}
 }
 
@@ -101,7 +101,7 @@ func (m *member) strayed() {
 	m.sayLeave(func() {})
 	m.life++
 	m.away, m.beating = true, false
-	m.c.alarms.stop(&m.beat)
+	m.c.alarms.Stop(&m.beat)
 }
 
 // beatNow sends a heartbeat as soon as possible.
@@ -117,7 +117,7 @@ func (m *member) heartbeat() {
 	if m.beating || m.away || m.over {
 		return
 	}
-	m.c.alarms.stop(&m.beat)
+	m.c.alarms.Stop(&m.beat)
 	m.beating, m.again = true, false
 	life := m.life
 	m.c.coordinate(m.group, func(n *node, code message.Code) {
@@ -174,7 +174,7 @@ func (m *member) beaten(a *message.GroupHeartbeatReply) {
 	if m.interval = a.Interval; m.interval <= 0 {
 		m.interval = defaultInterval
 	}
-	m.c.alarms.set(&m.beat, m.c.now.Mono.Add(m.interval))
+	m.c.alarms.Set(&m.beat, m.c.now.Mono.Add(m.interval))
 	if a.MemberEpoch > 0 && a.MemberEpoch != m.epoch {
 		m.epoch = a.MemberEpoch
 		m.c.out.Add(Event{Kind: EpochChanged, Group: m.group, MemberEpoch: m.epoch})
@@ -201,7 +201,7 @@ func (m *member) failed(code message.Code, detail string) {
 		m.expelled(code, detail)
 		return
 	}
-	m.c.alarms.set(&m.beat, m.c.now.Mono.Add(m.c.backoff(m.failures)))
+	m.c.alarms.Set(&m.beat, m.c.now.Mono.Add(m.c.backoff(m.failures)))
 }
 
 // fenced joins again, with nothing: the coordinator has given this member up
@@ -219,7 +219,7 @@ func (m *member) fenced() {
 		m.heartbeat()
 		return
 	}
-	m.c.alarms.set(&m.beat, m.c.now.Mono.Add(m.c.backoff(failures)))
+	m.c.alarms.Set(&m.beat, m.c.now.Mono.Add(m.c.backoff(failures)))
 }
 
 // expelled ends a membership that the coordinator will never take.
@@ -258,7 +258,9 @@ func (m *member) lose() {
 	if lost := m.k.dropAll(); len(lost) > 0 {
 		m.c.out.Add(Event{Kind: Lost, Group: m.group, Partitions: lost, MemberEpoch: m.epoch})
 	}
-	m.c.alarms.hurry(&m.k.commits.again, m.c.now.Mono)
+	if again := &m.k.commits.again; again.IsSet() {
+		m.c.alarms.Set(again, m.c.now.Mono)
+	}
 	if g != nil && g.then != nil {
 		g.then() // there is nothing left to give up in good order
 	}
@@ -269,7 +271,7 @@ func (m *member) stop() {
 	m.over = true
 	m.life++
 	for _, a := range []*alarm{&m.beat, &m.absent, &m.missing} {
-		m.c.alarms.stop(a)
+		m.c.alarms.Stop(a)
 	}
 }
 
@@ -282,7 +284,7 @@ func (m *member) leave(done func()) {
 		return
 	}
 	m.k.cameBack()
-	m.c.alarms.stop(&m.absent)
+	m.c.alarms.Stop(&m.absent)
 	m.giveUp(slices.Clone(m.k.list), func() {
 		say := m.asked
 		m.stop()

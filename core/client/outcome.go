@@ -141,10 +141,10 @@ func (l *lane) remove(b *batch) {
 	i := slices.Index(l.batches, b)
 	l.batches = slices.Delete(l.batches, i, i+1)
 	if len(l.batches) == 0 {
-		l.p.c.alarms.stop(&l.expiry)
-		l.p.c.alarms.stop(&l.linger)
+		l.p.c.alarms.Stop(&l.expiry)
+		l.p.c.alarms.Stop(&l.linger)
 	} else if i == 0 {
-		l.p.c.alarms.set(&l.expiry, l.batches[0].deadline)
+		l.p.c.alarms.Set(&l.expiry, l.batches[0].deadline)
 	}
 }
 
@@ -168,7 +168,7 @@ func (l *lane) close() {
 			l.giveUp(b, Refused)
 		}
 	}
-	l.p.c.alarms.stop(&l.retry)
+	l.p.c.alarms.Stop(&l.retry)
 }
 
 // leave takes the lane out of where it queues.

@@ -39,7 +39,7 @@ func (k *consumer) poll(in Poll) {
 	if p.max <= 0 {
 		p.max = k.c.cfg.PollRecords
 	}
-	p.until.ring = func() { k.expirePoll(p) }
+	p.until.Due = func() { k.expirePoll(p) }
 	k.cameBack()
 	if k.mode == grouped {
 		k.member.polled()
@@ -48,7 +48,7 @@ func (k *consumer) poll(in Poll) {
 	k.serve()
 	if in.Wait > 0 && in.Wait < message.Duration(message.Never)-message.Duration(k.c.now.Mono) {
 		if k.waits(p) {
-			k.c.alarms.set(&p.until, k.c.now.Mono.Add(in.Wait))
+			k.c.alarms.Set(&p.until, k.c.now.Mono.Add(in.Wait))
 		}
 	} else if in.Wait <= 0 && k.waits(p) {
 		k.expirePoll(p)
@@ -98,7 +98,7 @@ func (k *consumer) endPolls(e *Error) {
 		h.poll = nil
 	}
 	for _, p := range polls {
-		k.c.alarms.stop(&p.until)
+		k.c.alarms.Stop(&p.until)
 		k.c.fail(p.op, NotDone, e)
 	}
 }
@@ -112,7 +112,7 @@ func (k *consumer) serve() {
 			return
 		}
 		k.polls = k.polls[1:]
-		k.c.alarms.stop(&p.until)
+		k.c.alarms.Stop(&p.until)
 		if k.style == AtMostOnce && k.group != "" {
 			k.commitFirst(&handover{p, parts})
 			return

@@ -82,9 +82,9 @@ func (p *producer) sendLoad(n *node, load []shipment) {
 func (p *producer) sendBlind(n *node, r *message.Produce, load []shipment) {
 	id := p.c.emit(n.target(), r, true)
 	k := &call{node: n, end: func(message.Reply, ending) {}}
-	k.deadline.ring = func() { delete(p.c.calls, id) }
+	k.deadline.Due = func() { delete(p.c.calls, id) }
 	p.c.calls[id] = k
-	p.c.alarms.set(&k.deadline, p.c.now.Mono.Add(message.Second))
+	p.c.alarms.Set(&k.deadline, p.c.now.Mono.Add(message.Second))
 	for _, s := range load {
 		s.lane.landed(s.batch)
 		s.lane.succeeded(s.batch, -1)

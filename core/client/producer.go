@@ -68,7 +68,7 @@ func (p *producer) publish(in *Publish) {
 	}
 	one.until = one.born.Add(min(p.c.cfg.TopicTimeout, p.c.cfg.DeliveryTimeout))
 	t.waiting = append(t.waiting, one)
-	p.c.alarms.soonest(&t.expiry, one.until)
+	p.c.alarms.Sooner(&t.expiry, one.until)
 	p.c.cluster.want()
 }
 
@@ -146,7 +146,7 @@ func (p *producer) placeWaiting(t *topic) {
 	clear(t.waiting[len(left):])
 	t.waiting = left
 	if len(left) == 0 {
-		p.c.alarms.stop(&t.expiry)
+		p.c.alarms.Stop(&t.expiry)
 	} else {
 		p.c.cluster.want()
 	}
@@ -161,7 +161,7 @@ func (p *producer) expireWaiting(t *topic) {
 	}
 	t.waiting = slices.Delete(t.waiting, 0, i)
 	if len(t.waiting) > 0 {
-		p.c.alarms.set(&t.expiry, t.waiting[0].until)
+		p.c.alarms.Set(&t.expiry, t.waiting[0].until)
 	}
 }
 

@@ -55,7 +55,7 @@ func (m *member) takeOn() {
 		taken = append(taken, f)
 	}
 	if unknown {
-		m.c.alarms.set(&m.missing, m.c.now.Mono.Add(m.c.cfg.RetryBackoffMax))
+		m.c.alarms.Set(&m.missing, m.c.now.Mono.Add(m.c.cfg.RetryBackoffMax))
 	}
 	if len(taken) > 0 {
 		slices.SortFunc(taken, func(a, b *flow) int { return a.id.Compare(b.id) })
@@ -81,11 +81,11 @@ func (m *member) giveUp(flows []*flow, then func()) {
 		f.discard()
 	}
 	m.giving = g
-	g.deadline.ring = func() {
+	g.deadline.Due = func() {
 		g.forced = true
 		m.continueGiving()
 	}
-	m.c.alarms.set(&g.deadline, m.c.now.Mono.Add(m.c.cfg.RebalanceTimeout/2))
+	m.c.alarms.Set(&g.deadline, m.c.now.Mono.Add(m.c.cfg.RebalanceTimeout/2))
 	if len(fresh) > 0 && then == nil {
 		m.c.out.Add(Event{Kind: Revoking, Group: m.group, Partitions: placed(fresh), MemberEpoch: m.epoch})
 	}
@@ -159,7 +159,7 @@ func (m *member) given(g *giving) {
 
 func (m *member) stopGiving() {
 	if m.giving != nil {
-		m.c.alarms.stop(&m.giving.deadline)
+		m.c.alarms.Stop(&m.giving.deadline)
 		m.giving = nil
 	}
 }
@@ -171,7 +171,7 @@ func (k *consumer) askCommitted() {
 		return
 	}
 	if k.c.now.Mono < k.committedRest {
-		k.c.alarms.soonest(&k.nudge, k.committedRest)
+		k.c.alarms.Sooner(&k.nudge, k.committedRest)
 		return
 	}
 	k.askingCommitted = true
@@ -256,5 +256,5 @@ func (k *consumer) committedFailed(code message.Code, asked []question) {
 	k.committedFails++
 	k.committedRest = k.c.now.Mono.Add(k.c.backoff(k.committedFails))
 	k.stir = true
-	k.c.alarms.soonest(&k.nudge, k.committedRest)
+	k.c.alarms.Sooner(&k.nudge, k.committedRest)
 }

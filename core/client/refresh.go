@@ -21,8 +21,8 @@ type refresher struct {
 
 func (r *refresher) init(m *cluster) {
 	r.m = m
-	r.again.ring = func() {}
-	r.age.ring = func() { m.want() }
+	r.again.Due = func() {}
+	r.age.Due = func() { m.want() }
 }
 
 // want says that something is not known, or that what is known was wrong.
@@ -31,7 +31,7 @@ func (m *cluster) want() { m.refresh.wanted = true }
 // settle sends a request when one is wanted and the pause is over.
 func (m *cluster) settle() {
 	r := &m.refresh
-	if !r.wanted || r.asking || r.again.isSet() || m.c.closed {
+	if !r.wanted || r.asking || r.again.IsSet() || m.c.closed {
 		return
 	}
 	to, ok := m.anyNode()
@@ -61,7 +61,7 @@ func (m *cluster) refreshed(reply message.Reply, how ending) {
 	}
 	m.pause(ok)
 	if ok {
-		m.c.alarms.set(&r.age, m.c.now.Mono.Add(m.c.cfg.MetadataMaxAge))
+		m.c.alarms.Set(&r.age, m.c.now.Mono.Add(m.c.cfg.MetadataMaxAge))
 		m.c.producer.refreshed()
 		m.c.consumer.refreshed()
 		m.c.retryAsks()
@@ -82,7 +82,7 @@ func (m *cluster) pause(ok bool) {
 	}
 	r.streak++
 	r.last = now
-	m.c.alarms.set(&r.again, now.Add(m.c.backoff(max(r.failures, r.streak))))
+	m.c.alarms.Set(&r.again, now.Add(m.c.backoff(max(r.failures, r.streak))))
 }
 
 // anyNode is a broker that can be asked anything: one of those that are not

@@ -40,14 +40,14 @@ func (s *state) apply(c change) {
 		s.applyOffset(g, c.key.id, c.value)
 	}
 	if !g.made && len(g.members) == 0 && len(g.targets) == 0 && len(g.offsets) == 0 {
-		s.timers.remove(&g.timer)
+		s.timers.Stop(&g.timer)
 		delete(s.groups, g.name)
 	}
 }
 
 func newGroup(name string) *group {
 	g := &group{name: name, record: groupValue{emptySince: occupied}}
-	g.timer.group = g
+	g.timer.Due.group = g
 	return g
 }
 
@@ -85,7 +85,7 @@ func (s *state) applyMember(g *group, id string, v value) {
 	}
 	if v == nil {
 		if m != nil {
-			s.timers.remove(&m.timer)
+			s.timers.Stop(&m.timer)
 			delete(g.members, id)
 			at, _ := seatOf(g, id)
 			g.seats = slices.Delete(g.seats, at, at+1)
@@ -109,7 +109,7 @@ func (g *group) seat(id string) *member {
 		g.readers = map[string]int{}
 	}
 	m := &member{id: id, revokeEnds: message.Never}
-	m.timer.group, m.timer.member = g, m
+	m.timer.Due = waits{g, m}
 	g.members[id] = m
 	at, _ := seatOf(g, id)
 	g.seats = slices.Insert(g.seats, at, m)

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/tamarack-mq/tamarack/core/message"
 )
 
 // KAFKA-16147: a record of one member never erases another one's hold.
@@ -42,29 +40,4 @@ func TestWhatIsRemovedLeavesNothing(t *testing.T) {
 		s.apply(change{c.key, nil})
 	}
 	require.Equal(t, newState(), s)
-}
-
-func TestTimersComeUpInOrder(t *testing.T) {
-	var h timers
-	var all []*timer
-	for i := range 100 {
-		t := &timer{}
-		all = append(all, t)
-		h.set(t, message.Time(i*37%100))
-	}
-	for i := 0; i < 100; i += 3 {
-		h.remove(all[i])
-		h.remove(all[i])
-	}
-	for i := 1; i < 100; i += 3 {
-		h.set(all[i], all[i].at+50)
-		h.soonerBy(all[i], 1000) // later than it stands: no change
-	}
-	last, n := message.Time(-1), 0
-	for ; h.next() != message.Never; n++ {
-		require.GreaterOrEqual(t, h.next(), last)
-		last = h.next()
-		h.remove(h.heap[0])
-	}
-	require.Equal(t, 66, n)
 }

@@ -10,20 +10,21 @@ import (
 // that nobody used for their retention go.
 func (s *shard) expire(now message.Now) {
 	var bereft []*group
-	for s.state.timers.next() <= now.Mono {
-		t := s.state.timers.heap[0]
-		if t.member == nil {
-			s.state.timers.remove(t)
-			s.expireGroup(now, t.group)
+	for s.state.timers.Next() <= now.Mono {
+		t := s.state.timers.First()
+		g, m := t.Due.group, t.Due.member
+		if m == nil {
+			s.state.timers.Stop(t)
+			s.expireGroup(now, g)
 			continue
 		}
-		if due := min(t.member.sessionEnds, t.member.revokeEnds); due > now.Mono {
-			s.state.timers.set(t, due)
+		if due := min(m.sessionEnds, m.revokeEnds); due > now.Mono {
+			s.state.timers.Set(t, due)
 			continue
 		}
-		s.remove(now, t.group, t.member)
-		if len(bereft) == 0 || bereft[len(bereft)-1] != t.group {
-			bereft = append(bereft, t.group)
+		s.remove(now, g, m)
+		if len(bereft) == 0 || bereft[len(bereft)-1] != g {
+			bereft = append(bereft, g)
 		}
 	}
 	for _, g := range bereft {
@@ -70,7 +71,7 @@ func (s *shard) armGroup(now message.Now, g *group) {
 func (s *shard) armGroupAt(now message.Now, g *group, wall record.Timestamp) {
 	const longest = 365 * 24 * message.Hour // a clock that is set back by years must not overflow
 	wait := message.Duration(max(0, wall-now.Wall))
-	s.state.timers.soonerBy(&g.timer, now.Mono.Add(min(wait, longest/message.Millisecond)*message.Millisecond))
+	s.state.timers.Sooner(&g.timer, now.Mono.Add(min(wait, longest/message.Millisecond)*message.Millisecond))
 }
 
 func milliseconds(d message.Duration) record.Timestamp {

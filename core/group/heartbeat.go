@@ -97,7 +97,7 @@ func (s *shard) welcome(m *member, r *message.GroupHeartbeat) *message.GroupHear
 // refresh gives a member a whole session from now.
 func (s *shard) refresh(now message.Now, m *member) {
 	m.sessionEnds = now.Mono.Add(m.memberValue.session)
-	s.state.timers.soonerBy(&m.timer, m.sessionEnds)
+	s.state.timers.Sooner(&m.timer, m.sessionEnds)
 }
 
 // update takes over what a member says about itself: subscription, timeouts.

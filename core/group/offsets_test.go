@@ -242,5 +242,5 @@ func TestIdleGroupsCostNothing(t *testing.T) {
 		b.ask(quiet)
 	}
 	require.Equal(t, end, b.end, "heartbeats without news write nothing")
-	require.Len(t, b.c.shards[0].state.timers.heap, 10_001, "one timer for each group and member")
+	require.Equal(t, 10_001, b.c.shards[0].state.timers.Len(), "one timer for each group and member")
 }

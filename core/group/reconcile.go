@@ -118,7 +118,7 @@ func (s *shard) watchRevocation(now message.Now, m *member) {
 	m.revokeEnds = message.Never
 	if len(m.revoking) > 0 {
 		m.revokeEnds = now.Mono.Add(m.rebalance)
-		s.state.timers.soonerBy(&m.timer, m.revokeEnds)
+		s.state.timers.Sooner(&m.timer, m.revokeEnds)
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *shard) load(out *Out) {
 func (s *shard) wake() message.Time {
 	switch s.phase {
 	case serving:
-		return s.state.timers.next()
+		return s.state.timers.Next()
 	case settling:
 		return s.retryAt
 	}

@@ -15,7 +15,7 @@ func (s *session) answer(m *Manager, now message.Now, out *Out) {
 // give answers the held fetch with all the news there is. Records have to be
 // read first; everything else is then told as it stands when they are there.
 func (s *session) give(m *Manager, now message.Now, out *Out) {
-	m.timers.stop(&s.deadline)
+	m.timers.Stop(&s.deadline)
 	s.holding, s.urgent = false, false
 	a := &sessionAnswer{s: s, reply: &message.ReplicaFetchReply{
 		BrokerEpoch: m.epoch, Session: s.id, Sequence: s.held.sequence,

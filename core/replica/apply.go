@@ -178,7 +178,7 @@ func (m *Manager) leaveRole(now message.Now, r *replica, out *Out) {
 func (m *Manager) drop(now message.Now, r *replica, out *Out) {
 	m.touch(r)
 	m.leaveRole(now, r, out)
-	m.timers.stop(&r.care)
+	m.timers.Stop(&r.care)
 	m.drained(r.unflushed.bytes)
 	delete(m.replicas, r.id)
 	out.Add(effect.DeleteLog{Log: r.id})

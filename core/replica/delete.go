@@ -132,8 +132,8 @@ func (d *deletion) ask(m *Manager, now message.Now, i int, p *message.DeleteReco
 		answer.LogStart = l.shownStart()
 	default:
 		w := &deleteWait{d: d, index: i, l: l, before: before}
-		w.timer.owner = w
-		m.timers.set(&w.timer, now.Mono.Add(m.cfg.RequestTimeout))
+		w.timer.Due = w
+		m.timers.Set(&w.timer, now.Mono.Add(m.cfg.RequestTimeout))
 		l.deletes = append(l.deletes, w)
 		d.left++
 		l.moveStart(m, now, before, out)
@@ -142,7 +142,7 @@ func (d *deletion) ask(m *Manager, now message.Now, i int, p *message.DeleteReco
 
 // finish gives one partition its outcome.
 func (w *deleteWait) finish(m *Manager, code message.Code, out *Out) {
-	m.timers.stop(&w.timer)
+	m.timers.Stop(&w.timer)
 	w.l.deletes = remove(w.l.deletes, w)
 	answer := &w.d.reply.Partitions[w.index]
 	answer.Code = code

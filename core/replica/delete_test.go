@@ -121,14 +121,14 @@ func TestRecordsAgeWithoutATimerForWhatHoldsNone(t *testing.T) {
 	w.create(p1, cfg, 1, 2)
 	w.put(1, "a", "b")
 	w.pass(10 * message.Second)
-	require.True(t, w.node(1).m.replicas[p0].care.armed())
-	require.False(t, w.node(1).m.replicas[p1].care.armed(), "nothing in it")
-	require.False(t, w.node(2).m.replicas[p0].care.armed(), "a follower follows")
+	require.True(t, w.node(1).m.replicas[p0].care.IsSet())
+	require.False(t, w.node(1).m.replicas[p1].care.IsSet(), "nothing in it")
+	require.False(t, w.node(2).m.replicas[p0].care.IsSet(), "a follower follows")
 	require.EqualValues(t, 0, w.node(1).view(p0).Start)
 	w.pass(2 * message.Minute)
 	for _, n := range w.nodes {
 		require.EqualValues(t, 2, n.view(p0).Start)
-		require.False(t, n.m.replicas[p0].care.armed())
+		require.False(t, n.m.replicas[p0].care.IsSet())
 	}
 }
 
@@ -152,7 +152,7 @@ func TestIdleProducersAreForgotten(t *testing.T) {
 	w.pass(3 * message.Minute)
 	for _, n := range w.nodes {
 		require.Zero(t, n.m.Log(p0).Producers())
-		require.False(t, n.m.replicas[p0].care.armed())
+		require.False(t, n.m.replicas[p0].care.IsSet())
 	}
 }
 

@@ -35,8 +35,8 @@ func (w *fetchWait) ready(m *Manager) bool {
 
 // wait lets the Fetch wait at all its partitions.
 func (w *fetchWait) wait(m *Manager, now message.Now) {
-	w.timer.owner = w
-	m.timers.set(&w.timer, within(now.Mono, w.request.MaxWait))
+	w.timer.Due = w
+	m.timers.Set(&w.timer, within(now.Mono, w.request.MaxWait))
 	w.parts = make([]fetchPart, len(w.request.Partitions))
 	for i := range w.parts {
 		l, _ := m.leading(w.request.Partitions[i].ID) // else it would be ready
@@ -47,7 +47,7 @@ func (w *fetchWait) wait(m *Manager, now message.Now) {
 
 // answer takes the Fetch off all lists and answers it.
 func (w *fetchWait) answer(m *Manager, now message.Now, out *Out) {
-	m.timers.stop(&w.timer)
+	m.timers.Stop(&w.timer)
 	for i := range w.parts {
 		p := &w.parts[i]
 		list := p.l.fetches

@@ -31,7 +31,7 @@ func (a *alterTimer) expire(m *Manager, now message.Now, out *Out) {
 
 func (l *leader) send(m *Manager, now message.Now, out *Out) {
 	out.Alter = append(out.Alter, l.proposal.change)
-	m.timers.set(&l.alter, now.Mono.Add(m.cfg.AlterRetry))
+	m.timers.Set(&l.alter, now.Mono.Add(m.cfg.AlterRetry))
 }
 
 // lagTimer is a leader as the owner of its lag timer.
@@ -46,7 +46,7 @@ func (t *lagTimer) expire(m *Manager, now message.Now, out *Out) {
 // watchLag arms the lag timer while some ISR member is behind. A partition at
 // rest has none.
 func (l *leader) watchLag(m *Manager, now message.Now) {
-	if l.lag.armed() {
+	if l.lag.IsSet() {
 		return
 	}
 	end, first := l.r.log.End(), message.Never
@@ -62,7 +62,7 @@ func (l *leader) watchLag(m *Manager, now message.Now) {
 	if at <= now.Mono {            // proposed already, or not possible now
 		at = now.Mono.Add(m.cfg.AlterRetry)
 	}
-	m.timers.set(&l.lag, at)
+	m.timers.Set(&l.lag, at)
 }
 
 // lags says whether a member has not been at the log end for the lag limit.
@@ -91,7 +91,7 @@ func (l *leader) reviewISR(m *Manager, now message.Now, out *Out) {
 		return
 	}
 	if now.Mono < l.quietUntil {
-		m.timers.sooner(&l.alter, l.quietUntil)
+		m.timers.Sooner(&l.alter, l.quietUntil)
 		return
 	}
 	s := &l.r.state
@@ -192,7 +192,7 @@ func (l *leader) refused(m *Manager, now message.Now, out *Out) {
 func (l *leader) drop(m *Manager, now message.Now, out *Out) {
 	l.proposal = nil
 	l.count()
-	m.timers.set(&l.alter, max(l.quietUntil, now.Mono.Add(m.cfg.AlterRetry)))
+	m.timers.Set(&l.alter, max(l.quietUntil, now.Mono.Add(m.cfg.AlterRetry)))
 	m.touch(l.r)
 	l.advance(m, now, out)
 	l.agreeOnStart(m, now, out)

@@ -40,7 +40,7 @@ func (m *Manager) lead(now message.Now, r *replica, out *Out) {
 	l := &leader{r: r, epoch: r.state.LeaderEpoch, epochStart: r.log.End(), start: r.log.Start(),
 		startAgreed: r.log.Start() == 0}
 	r.log.BeginEpoch(l.epoch) // on every election, records or not (KAFKA-7415)
-	l.alter.owner, l.lag.owner = (*alterTimer)(l), (*lagTimer)(l)
+	l.alter.Due, l.lag.Due = (*alterTimer)(l), (*lagTimer)(l)
 	l.tail.begin(r.log.End())
 	r.lead = l
 	m.leaders = append(m.leaders, r)
@@ -61,8 +61,8 @@ func (m *Manager) depose(now message.Now, r *replica, out *Out) {
 	l := r.lead
 	r.lead = nil
 	m.leaders = remove(m.leaders, r)
-	m.timers.stop(&l.alter)
-	m.timers.stop(&l.lag)
+	m.timers.Stop(&l.alter)
+	m.timers.Stop(&l.lag)
 	l.written.failAll(m, l, message.NotLeaderOrFollower, out)
 	l.acked.failAll(m, l, message.NotLeaderOrFollower, out)
 	for len(l.fetches) > 0 {
@@ -134,7 +134,7 @@ func (l *leader) peer(node message.NodeID) *peer {
 // can never be.
 func (l *leader) adopt(m *Manager, now message.Now, out *Out) {
 	l.proposal = nil
-	m.timers.stop(&l.alter)
+	m.timers.Stop(&l.alter)
 	l.seatPeers(m, now)
 	if !l.enoughInSync() {
 		l.acked.failClients(m, l, message.NotEnoughReplicasAfterAppend, out)

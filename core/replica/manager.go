@@ -82,7 +82,7 @@ func New(cfg Config, found []effect.RecoveredLog, random *chance.Stream, now mes
 		reads:    map[uint64]reading{},
 		times:    map[uint64]timeQuestion{},
 	}
-	m.heldTimer.owner = (*heldTimer)(m)
+	m.heldTimer.Due = (*heldTimer)(m)
 	for i := range found {
 		m.replicas[found[i].ID] = restored(m, found[i])
 	}
@@ -163,10 +163,10 @@ func (m *Manager) Tick(now message.Now, out *Out) {
 		m.due = false
 		m.epochChanged(now, out)
 	}
-	for m.timers.next() <= now.Mono && !m.halted {
-		t := m.timers.heap[0]
-		m.timers.stop(t)
-		t.owner.expire(m, now, out)
+	for m.timers.Next() <= now.Mono && !m.halted {
+		t := m.timers.First()
+		m.timers.Stop(t)
+		t.Due.expire(m, now, out)
 	}
 	m.finish(now, out)
 }
@@ -179,7 +179,7 @@ func (m *Manager) Wake() message.Time {
 	if m.due {
 		return -message.Never
 	}
-	return m.timers.next()
+	return m.timers.Next()
 }
 
 // finish ends every step: fetches and answers that became due in it go out

@@ -26,7 +26,7 @@ func (m *Manager) Produce(now message.Now, token message.Token, r *message.Produ
 
 func (m *Manager) produce(now message.Now, token message.Token, r *message.Produce, out *Out) {
 	w := &produceWait{token: token}
-	w.timer.owner = w
+	w.timer.Due = w
 	w.reply.Partitions = make([]message.ProducedPartition, len(r.Partitions))
 	for i := range r.Partitions {
 		m.produceOne(now, w, int32(i), r.Acks, &r.Partitions[i], out)
@@ -36,7 +36,7 @@ func (m *Manager) produce(now message.Now, token message.Token, r *message.Produ
 	case w.left == 0:
 		out.Reply(token, &w.reply)
 	default:
-		m.timers.set(&w.timer, within(now.Mono, r.Timeout))
+		m.timers.Set(&w.timer, within(now.Mono, r.Timeout))
 	}
 }
 
@@ -166,7 +166,7 @@ func (m *Manager) hold(now message.Now, token message.Token, r *message.Produce,
 	m.heldBytes += bytes
 	h := heldProduce{token, r, bytes, within(now.Mono, r.Timeout)}
 	m.held = append(m.held, h)
-	m.timers.sooner(&m.heldTimer, h.deadline)
+	m.timers.Sooner(&m.heldTimer, h.deadline)
 }
 
 // heldTimer is a Manager as the owner of that timer: time is over for some of
@@ -182,7 +182,7 @@ func (h *heldTimer) expire(m *Manager, now message.Now, out *Out) {
 			continue
 		}
 		kept = append(kept, h)
-		m.timers.sooner(&m.heldTimer, h.deadline)
+		m.timers.Sooner(&m.heldTimer, h.deadline)
 	}
 	clear(m.held[len(kept):])
 	m.held = kept
@@ -204,7 +204,7 @@ func (m *Manager) releaseHeld(now message.Now, out *Out) {
 	clear(m.held[rest:])
 	m.held = m.held[:rest]
 	if rest == 0 {
-		m.timers.stop(&m.heldTimer)
+		m.timers.Stop(&m.heldTimer)
 	}
 }
 

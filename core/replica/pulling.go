@@ -44,7 +44,7 @@ func (m *Manager) puller(node message.NodeID) *puller {
 		}
 	}
 	p := &puller{node: node}
-	p.clock.owner, p.delay.owner = (*pullClock)(p), (*pullDelay)(p)
+	p.clock.Due, p.delay.Due = (*pullClock)(p), (*pullDelay)(p)
 	m.pullers = append(m.pullers, p)
 	return p
 }
@@ -175,9 +175,9 @@ func (p *puller) room(m *Manager) int32 {
 
 func (p *puller) watch(m *Manager, now message.Now) {
 	if p.inFlight > 0 {
-		m.timers.set(&p.clock, now.Mono.Add(m.cfg.FetchWait+m.cfg.FetchGrace))
+		m.timers.Set(&p.clock, now.Mono.Add(m.cfg.FetchWait+m.cfg.FetchGrace))
 	} else {
-		m.timers.stop(&p.clock)
+		m.timers.Stop(&p.clock)
 	}
 }
 
@@ -186,7 +186,7 @@ func (p *puller) reopen(m *Manager, now message.Now) {
 	p.open, p.inFlight, p.pausing = false, 0, true
 	pause := m.backoff(p.attempts)
 	p.attempts++
-	m.timers.set(&p.clock, now.Mono.Add(pause))
+	m.timers.Set(&p.clock, now.Mono.Add(pause))
 }
 
 // backoff is the pause after so many attempts in a row that came to nothing.
@@ -228,7 +228,7 @@ func (p *puller) postpone(m *Manager, now message.Now, r *replica) {
 		f.delayed = true
 		p.delayed = append(p.delayed, r)
 	}
-	m.timers.sooner(&p.delay, now.Mono.Add(m.backoff(f.attempts)))
+	m.timers.Sooner(&p.delay, now.Mono.Add(m.backoff(f.attempts)))
 	f.attempts++
 }
 

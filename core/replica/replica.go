@@ -42,7 +42,7 @@ type replica struct {
 
 func created(m *Manager, s *PartitionState) *replica {
 	r := &replica{id: s.ID, log: log.New(0), led: record.NoLeaderEpoch}
-	r.care.owner = (*careTimer)(r)
+	r.care.Due = (*careTimer)(r)
 	m.touch(r)
 	return r
 }
@@ -58,7 +58,7 @@ func restored(m *Manager, found effect.RecoveredLog) *replica {
 		r.damage = damage{what: "recovery: " + err.Error(), whole: true, reported: true}
 		r.log = log.New(found.Start)
 	}
-	r.care.owner = (*careTimer)(r)
+	r.care.Due = (*careTimer)(r)
 	r.appended, r.flushed, r.trimmed = r.log.End(), r.log.End(), r.log.Start()
 	r.highWatermark = min(max(found.HighWatermark, r.log.Start()), r.log.End())
 	m.touch(r)

@@ -32,7 +32,7 @@ func (c *careTimer) expire(m *Manager, now message.Now, out *Out) {
 // takeCare arms the timer by which records and idle producers are forgotten,
 // if the log holds any that time will ever make forget.
 func (r *replica) takeCare(m *Manager, now message.Now) {
-	if !r.care.armed() {
+	if !r.care.IsSet() {
 		r.takeCareAfter(m, now, careMin)
 	}
 }
@@ -52,7 +52,7 @@ func (r *replica) takeCareAfter(m *Manager, now message.Now, least message.Durat
 		}
 	}
 	if pause >= 0 {
-		m.timers.set(&r.care, now.Mono.Add(max(pause, least)))
+		m.timers.Set(&r.care, now.Mono.Add(max(pause, least)))
 	}
 }
 

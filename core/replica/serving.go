@@ -89,7 +89,7 @@ func (m *Manager) admit(from message.NodeID, r *message.ReplicaFetch, out *Out) 
 	case r.Sequence == 0:
 		m.dropSession(from)
 		s = &session{node: from, epoch: r.BrokerEpoch, id: r.Session, seats: map[record.PartitionID]*seat{}}
-		s.deadline.owner = s
+		s.deadline.Due = s
 		m.sessions = append(m.sessions, s)
 		return s
 	case s == nil || r.Session != s.id:
@@ -118,7 +118,7 @@ func (m *Manager) dropSession(node message.NodeID) {
 		if s.node != node {
 			continue
 		}
-		m.timers.stop(&s.deadline)
+		m.timers.Stop(&s.deadline)
 		for _, r := range m.leaders {
 			if p := r.lead.peer(node); p != nil {
 				p.stand()
@@ -181,7 +181,7 @@ func (s *session) hold(m *Manager, now message.Now, fetch heldFetch) {
 			until = min(until, now.Mono.Add(m.cfg.NewsDelay))
 		}
 	}
-	m.timers.set(&s.deadline, until)
+	m.timers.Set(&s.deadline, until)
 	s.heat(m)
 }
 
@@ -270,7 +270,7 @@ func (p *seat) news(m *Manager, now message.Now, urgent bool) {
 	}
 	p.queue(m, urgent)
 	if !urgent && !p.awaiting && p.s.holding && !p.s.reading {
-		m.timers.sooner(&p.s.deadline, now.Mono.Add(m.cfg.NewsDelay))
+		m.timers.Sooner(&p.s.deadline, now.Mono.Add(m.cfg.NewsDelay))
 	}
 }
 

@@ -59,7 +59,7 @@ func TestAFetchNamesOnlyWhatHasChanged(t *testing.T) {
 func TestAPartitionAtRestCostsNoTimerAndLittleMemory(t *testing.T) {
 	const many = 2000
 	w := newWorld(t, 2)
-	timers := func() int { return len(w.node(1).m.timers.heap) + len(w.node(2).m.timers.heap) }
+	timers := func() int { return w.node(1).m.timers.Len() + w.node(2).m.timers.Len() }
 	w.create(p0, message.TopicConfig{}, 1, 2)
 	w.pass(10 * message.Second)
 	before := timers()
@@ -270,6 +270,6 @@ func TestASessionEndsWithItsLastPartition(t *testing.T) {
 	w.node(2).look()
 	w.pass(message.Minute)
 	require.Empty(t, w.node(2).look())
-	require.Empty(t, w.node(1).m.timers.heap)
-	require.Empty(t, w.node(2).m.timers.heap)
+	require.Zero(t, w.node(1).m.timers.Len())
+	require.Zero(t, w.node(2).m.timers.Len())
 }

@@ -43,7 +43,7 @@ type View struct {
 	ISR        []message.NodeID
 	MaximalISR []message.NodeID
 	EpochStart record.Offset
-	Shown      bool // HighWatermark reached EpochStart: clients see it
+	Shown      bool          // HighWatermark reached EpochStart: clients see it
 	ShownStart record.Offset // log start as clients see it; -1: not yet
 	Followers  []FollowerView
 	Waiting    int // produces and local appends that wait for the ISR

@@ -111,7 +111,7 @@ func (w *waiter) settle(m *Manager, l *leader, code message.Code, out *Out) {
 	}
 	w.wait.left--
 	if w.wait.left == 0 {
-		m.timers.stop(&w.wait.timer)
+		m.timers.Stop(&w.wait.timer)
 		out.Reply(w.wait.token, &w.wait.reply)
 	}
 }
