@@ -71,6 +71,22 @@ at a seed that the code without it passes.`,
 	return c
 }
 
+// listBugs names the planted bugs, when the source tree is at hand.
+func listBugs() {
+	root, err := hunt.Root()
+	if err != nil {
+		return
+	}
+	bugs, err := chooseBugs(root, "scenarios/bugs", nil, 0)
+	if err != nil {
+		return
+	}
+	fmt.Println("planted bugs")
+	for _, b := range bugs {
+		fmt.Printf("  %-46s %-12s %s\n", b.Name, b.Area, b.Source)
+	}
+}
+
 // chooseBugs loads the bugs of a folder, or those that are named.
 func chooseBugs(root, from string, names []string, seeds int) ([]hunt.Bug, error) {
 	if !filepath.IsAbs(from) {

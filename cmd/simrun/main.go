@@ -39,7 +39,8 @@ func main() {
 		Long: `Runs clusters through simulated disasters and judges what they do.
 
 Exit codes: 0 all is well; 10 safety, 11 liveness, 12 nondeterminism, 13 too
-little got done, 14 a fault of the simulator itself, 2 wrong usage.`,
+little got done, 14 a fault of the simulator itself, 15 a planted bug was not
+found, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), replayCommand(), planCommand(), determinismCommand(), hashCommand(),
@@ -50,6 +51,8 @@ little got done, 14 a fault of the simulator itself, 2 wrong usage.`,
 	case err == nil:
 	case errors.As(err, &v):
 		os.Exit(exitCodes[v.class])
+	case errors.Is(err, errBugsLeft):
+		os.Exit(15)
 	default:
 		fmt.Fprintln(os.Stderr, "simrun:", err)
 		os.Exit(2)

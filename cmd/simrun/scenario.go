@@ -90,7 +90,7 @@ func readScenario(name string) ([]byte, error) {
 func listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "Lists scenarios, faults, invariants and marks.",
+		Short: "Lists scenarios, planted bugs, faults, invariants and marks.",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Println("scenarios")
@@ -101,6 +101,7 @@ func listCommand() *cobra.Command {
 			for _, p := range plans {
 				fmt.Printf("  %-40s %s\n", p.Name, p.Prose)
 			}
+			listBugs()
 			fmt.Println("faults")
 			names, prose := sim.Faults()
 			for i := range names {
