@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -30,6 +31,8 @@ type ailment struct {
 	// are those of them that it has given up since, and whether the controller
 	// has not counted on it at any time after that.
 	owed, mended map[record.PartitionID]bool
+	// hits are the files of each log that were damaged and not given up since.
+	hits map[record.PartitionID][]string
 }
 
 func (a *atlas) init(w *World) {
@@ -137,6 +140,7 @@ func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 	ail := &a.ails[node]
 	if ail.owed == nil {
 		ail.owed, ail.mended = map[record.PartitionID]bool{}, map[record.PartitionID]bool{}
+		ail.hits = map[record.PartitionID][]string{}
 	}
 	for _, part := range a.world.book.list {
 		if r := part.at(node); r != nil && r.exists && hit(part) {
@@ -153,6 +157,7 @@ func (a *atlas) mends(node int32, id record.PartitionID) {
 	if len(ail.owed) == 0 || !ail.owed[id] {
 		return
 	}
+	delete(ail.hits, id)
 	ail.mended[id] = false
 	if state := a.world.book.part(id).state; state != nil && !counted(state, node) {
 		ail.mended[id] = true
@@ -205,8 +210,28 @@ func (a *atlas) damage(n *Node, path string) {
 		a.concede(n.id)
 	}
 	a.lost(n.id, func(p *partBook) bool { return holdsLog(path, p.id) })
-	a.ails[n.id].damaged = true
+	ail := &a.ails[n.id]
+	for _, part := range a.world.book.list {
+		if ail.owed[part.id] && holdsLog(path, part.id) {
+			ail.hits[part.id] = append(ail.hits[part.id], path)
+		}
+	}
+	ail.damaged = true
 	a.world.mark(markDamaged)
+}
+
+// found notes what recovery says of a damaged log. It cuts at the first damage
+// that it sees; damage further down, in segments that a checkpoint spares it the
+// reading of, stays until a read meets it.
+func (a *atlas) found(node int32, log *effect.RecoveredLog) {
+	for _, path := range a.ails[node].hits[log.ID] {
+		base, _, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
+		first, err := strconv.ParseInt(base, 10, 64)
+		if err == nil && record.Offset(first) < log.End && !strings.Contains(log.Damage, path) {
+			return
+		}
+	}
+	a.mends(node, log.ID)
 }
 
 // holdsLog says whether a file belongs to the log of a partition.

@@ -79,7 +79,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		r := b.replica(n.id, f.ID)
 		r.exists = true
 		if f.Damage != "" {
-			n.world.atlas.mends(n.id, f.ID)
+			n.world.atlas.found(n.id, f)
 		}
 		l := &r.disk
 		l.cut(f.End)

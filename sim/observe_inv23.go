@@ -99,6 +99,17 @@ func (d *drive) all(id record.PartitionID, from, to record.Offset) []byte {
 	return out
 }
 
+// shardGivenUp says whether records of the shard that holds a group may have
+// been given up, by an operator's unclean election or beyond the fault budget.
+func (w *World) shardGivenUp(g string) bool {
+	t := w.newest().TopicNamed(offsetsTopic)
+	if t == nil {
+		return false
+	}
+	p := w.book.parts[record.PartitionID{Topic: t.ID, Index: group.Shard(g, int32(len(t.Partitions)))}]
+	return p != nil && p.off()
+}
+
 // shardOf is the shard that holds a group.
 func (w *World) shardOf(g string) int32 {
 	shards := int32(16)

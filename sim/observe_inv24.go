@@ -115,7 +115,7 @@ func (o *committedOffsets) stored(w *World, n *Node, token message.Token, m *mes
 func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *message.FetchOffsetsReply) {
 	r, came := o.take(n, token)
 	asked, ok := r.(*message.FetchOffsets)
-	if !ok || m.Code != message.None || o.wiped[asked.Group] {
+	if !ok || m.Code != message.None || o.wiped[asked.Group] || w.shardGivenUp(asked.Group) {
 		return
 	}
 	for i := range m.Offsets {
