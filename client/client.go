@@ -60,7 +60,7 @@ func Dial(ctx context.Context, addresses string, options ...Option) (*Client, er
 	for _, o := range options {
 		o(&s)
 	}
-	s.config = s.config.Filled()
+	s.complete()
 	if len(s.config.Bootstrap) == 0 {
 		return nil, errors.New("client: no address given: name at least one node as host:port")
 	}

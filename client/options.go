@@ -21,17 +21,27 @@ type settings struct {
 type Option func(*settings)
 
 func defaults(bootstrap []string) settings {
-	s := settings{config: protocol.DefaultConfig(bootstrap...)}
-	s.dialer = s.dialTCP
-	return s
+	return settings{config: protocol.DefaultConfig(bootstrap...)}
 }
 
-func (s *settings) dialTCP(ctx context.Context, address string, want message.NodeID, handler tcp.Handler) (Conn, error) {
-	conn, err := tcp.Dial(ctx, address, tcp.Hello{ClusterID: s.clusterID, Want: want, Software: "tamarack-client"}, handler)
-	if err != nil {
-		return nil, err // not conn: a nil *tcp.Conn is no nil Conn
+// complete fills in what depends on the options: only once all of them are
+// there is it known which cluster the connections ask for.
+func (s *settings) complete() {
+	s.config = s.config.Filled()
+	if s.dialer == nil {
+		s.dialer = dialTCP(s.clusterID)
 	}
-	return conn, nil
+}
+
+// dialTCP dials nodes of one cluster, or of any if its id is empty.
+func dialTCP(clusterID string) Dialer {
+	return func(ctx context.Context, address string, want message.NodeID, handler tcp.Handler) (Conn, error) {
+		conn, err := tcp.Dial(ctx, address, tcp.Hello{ClusterID: clusterID, Want: want, Software: "tamarack-client"}, handler)
+		if err != nil {
+			return nil, err // not conn: a nil *tcp.Conn is no nil Conn
+		}
+		return conn, nil
+	}
 }
 
 // WithName names the client in logs and member ids.
