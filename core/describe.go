@@ -28,14 +28,14 @@ func (n *Node) describe(token message.Token, r *message.Metadata, out *effect.Ou
 			m.Topics = append(m.Topics, describeTopic(t))
 		}
 	}
-	for _, name := range r.Topics {
+	for _, name := range once(r.Topics) {
 		if t := n.image.TopicNamed(name); t != nil {
 			m.Topics = append(m.Topics, describeTopic(t))
 		} else {
 			m.Topics = append(m.Topics, message.TopicInfo{Code: message.UnknownTopicOrPartition, Name: name})
 		}
 	}
-	for _, id := range r.IDs {
+	for _, id := range once(r.IDs) {
 		if t := n.image.Topic(id); t != nil {
 			m.Topics = append(m.Topics, describeTopic(t))
 		} else {
@@ -43,6 +43,20 @@ func (n *Node) describe(token message.Token, r *message.Metadata, out *effect.Ou
 		}
 	}
 	out.Reply(token, m)
+}
+
+// once drops what comes again, so that the size of a reply is bounded by the
+// cluster's and not by how often a client asks for the same.
+func once[T comparable](list []T) []T {
+	seen := make(map[T]struct{}, len(list))
+	kept := make([]T, 0, len(list))
+	for _, v := range list {
+		if _, again := seen[v]; !again {
+			seen[v] = struct{}{}
+			kept = append(kept, v)
+		}
+	}
+	return kept
 }
 
 func describeTopic(t *metadata.Topic) message.TopicInfo {

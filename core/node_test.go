@@ -149,6 +149,36 @@ func TestClientsCannotWriteToTheClustersOwnTopic(t *testing.T) {
 	require.Equal(t, record.Offset(0), c.nodes[coordinator-1].logs[shard].end)
 }
 
+func TestClientsCannotMakeTheClustersOwnTopics(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	for _, m := range []*message.CreateTopic{
+		{Name: group.TopicName, Partitions: 1, ReplicationFactor: 3},
+		{Name: "mine", Partitions: 1, ReplicationFactor: 3, Config: message.TopicConfig{Internal: true}},
+	} {
+		reply := c.ask(1, m).(*message.CreateTopicReply)
+		require.Equal(t, message.InvalidTopic, reply.Code)
+		require.NotEmpty(t, reply.Detail)
+	}
+	c.coordinator("readers")
+	require.True(t, c.nodes[0].core.Image().TopicNamed(group.TopicName).Config.Internal)
+}
+
+func TestATopicIsDescribedOnceHoweverOftenItIsAskedFor(t *testing.T) {
+	c := newCluster(t, 3)
+	id := created(c)
+	m := c.ask(1, &message.Metadata{
+		Topics: []string{"orders", "none", "orders", "none"}, IDs: []record.TopicID{id.Topic, 99, id.Topic, 99},
+	}).(*message.MetadataReply)
+	codes := make([]message.Code, len(m.Topics))
+	for i, topic := range m.Topics {
+		codes[i] = topic.Code
+	}
+	require.Equal(t, []message.Code{
+		message.None, message.UnknownTopicOrPartition, message.None, message.UnknownTopicID,
+	}, codes)
+}
+
 func TestALateRegistrationOfADeadRunDoesNotEndTheLiveOne(t *testing.T) {
 	c := newCluster(t, 3)
 	created(c)

@@ -117,6 +117,10 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 	case *message.FindCoordinator:
 		n.findCoordinator(now, token, r, out)
 	case *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders:
+		if why := reserved(r); why != "" {
+			out.Reply(token, message.Fail(r, message.InvalidTopic, why))
+			return
+		}
 		n.forwards.send(now.Mono, token, r, n.life.target, out)
 	default:
 		n.groups.Request(now, token, r, &n.groupOut)

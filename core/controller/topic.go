@@ -52,6 +52,10 @@ func (c *Controller) assign(m *message.CreateTopic) ([][]message.NodeID, message
 		return nil, message.InvalidPartitions, fmt.Sprintf("partitions must be 1 to %d", c.cfg.MaxPartitions)
 	}
 	if m.Replicas == nil {
+		if m.ReplicationFactor < -1 {
+			return nil, message.InvalidReplicationFactor,
+				fmt.Sprintf("replication factor %d: give 1 or more, or 0 for the default", m.ReplicationFactor)
+		}
 		return c.place(count, int(m.ReplicationFactor))
 	}
 	if len(m.Replicas) != count {
@@ -155,6 +159,8 @@ func checkConfig(t *message.TopicConfig, replicas int) (message.Code, string) {
 			"(0: %d, or fewer with fewer replicas)", replicas, metadata.DefaultMinInsync)
 	case t.SegmentBytes < 0 || t.MaxBatchBytes < 0:
 		return message.InvalidConfig, "segment.bytes and max.message.bytes must not be negative"
+	case t.MaxBatchBytes > message.LargestBatch:
+		return message.InvalidConfig, fmt.Sprintf("max.message.bytes must be at most %d", message.LargestBatch)
 	case t.RetentionBytes < -1 || t.RetentionTime < -1:
 		return message.InvalidConfig, "retention.bytes and retention.ms must not be below -1"
 	}

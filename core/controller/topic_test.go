@@ -58,6 +58,8 @@ func TestBadTopicsAreRefused(t *testing.T) {
 		{"too many", message.CreateTopic{Name: "t", Partitions: 1 << 30}, message.InvalidPartitions},
 		{"too many replicas", message.CreateTopic{Name: "t", Partitions: 1, ReplicationFactor: 3}, message.InvalidReplicationFactor},
 		{"min.insync above replicas", message.CreateTopic{Name: "t", Partitions: 1, Config: message.TopicConfig{MinInsync: 3}}, message.InvalidConfig},
+		{"replicas below none", message.CreateTopic{Name: "t", Partitions: 1, ReplicationFactor: -2}, message.InvalidReplicationFactor},
+		{"batches that fit no frame", message.CreateTopic{Name: "t", Partitions: 1, Config: message.TopicConfig{MaxBatchBytes: message.LargestBatch + 1}}, message.InvalidConfig},
 		{"negative size", message.CreateTopic{Name: "t", Partitions: 1, Config: message.TopicConfig{SegmentBytes: -1}}, message.InvalidConfig},
 		{"retention below -1", message.CreateTopic{Name: "t", Partitions: 1, Config: message.TopicConfig{RetentionBytes: -2}}, message.InvalidConfig},
 		{"empty assignment", message.CreateTopic{Name: "t", Replicas: [][]message.NodeID{}}, message.InvalidPartitions},

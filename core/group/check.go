@@ -13,6 +13,10 @@ const (
 	maxTopics = 1000
 )
 
+// maxRebalance is the longest time that a member may ask for to give partitions
+// up: more would run over the end of time, and time it out at once.
+const maxRebalance = 24 * message.Hour
+
 // check looks at a request as far as the state does not matter.
 func (c *Coordinator) check(m message.Request) *refusal {
 	switch m := m.(type) {
@@ -45,6 +49,9 @@ func (c *Coordinator) checkHeartbeat(m *message.GroupHeartbeat) *refusal {
 			c.cfg.MinSessionTimeout/message.Millisecond, c.cfg.MaxSessionTimeout/message.Millisecond, m.SessionTimeout/message.Millisecond)
 	case m.RebalanceTimeout < 0:
 		return refused(message.InvalidRequest, "a rebalance timeout cannot be negative")
+	case m.RebalanceTimeout > maxRebalance:
+		return refused(message.InvalidRequest, "a rebalance timeout is at most %d ms; this one is %d ms",
+			maxRebalance/message.Millisecond, m.RebalanceTimeout/message.Millisecond)
 	}
 	for _, topic := range m.Topics {
 		if topic == "" || len(topic) > maxName {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -259,6 +260,19 @@ func TestTimeoutsAreTheMembersOrTheBrokers(t *testing.T) {
 	require.Equal(t, []ShardView{{Epoch: 1, Serving: true, Groups: 1, Members: 1}}, b.c.Views())
 	b.pass(2 * message.Second)
 	require.Equal(t, "Empty", b.state("g"))
+}
+
+func TestARebalanceTimeoutBeyondTheEndOfTimeIsRefused(t *testing.T) {
+	b := newBench(t, Config{})
+	b.topic("orders", 2)
+	join := func(timeout message.Duration) *message.GroupHeartbeatReply {
+		return b.ask(&message.GroupHeartbeat{
+			Group: "g", Member: "a", Topics: []string{"orders"}, RebalanceTimeout: timeout,
+		}).(*message.GroupHeartbeatReply)
+	}
+	require.Equal(t, message.InvalidRequest, join(math.MaxInt64).Code)
+	require.Equal(t, message.InvalidRequest, join(maxRebalance+1).Code)
+	require.Equal(t, message.None, join(maxRebalance).Code)
 }
 
 func TestTopicsChangeTheTarget(t *testing.T) {

@@ -56,11 +56,15 @@ type TopicConfig struct {
 	SegmentBytes   int32    // segment.bytes; default 128 MiB
 	RetentionBytes int64    // retention.bytes per partition; 0 or -1: no limit
 	RetentionTime  Duration // retention.ms; 0: seven days, -1: no limit
-	MaxBatchBytes  int32    // max.message.bytes; default 1 MiB
+	MaxBatchBytes  int32    // max.message.bytes; default 1 MiB, at most LargestBatch
 	Internal       bool     // made by the cluster for itself
 }
 
-// CreateTopic makes a topic. With Replicas nil the controller places it.
+// LargestBatch is the most that TopicConfig.MaxBatchBytes may be: a reply with
+// such a batch, and with what else is in it, must fit a frame.
+const LargestBatch = 16 << 20
+
+// CreateTopic makes a topic. ReplicationFactor 0 or -1 means the default. With Replicas nil the controller places it.
 type CreateTopic struct {
 	Name              string
 	Partitions        int32

@@ -41,7 +41,8 @@ const (
 )
 
 // Fetch reads records as a consumer does. It is held back until MinBytes are
-// there or MaxWait is over.
+// there or MaxWait is over. MaxBytes bounds the reply, as the broker's own limit
+// does; the last partition that is served gets a batch even beyond that.
 type Fetch struct {
 	MaxWait    Duration
 	MinBytes   int32

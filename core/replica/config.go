@@ -31,7 +31,8 @@ type Config struct {
 	// 7 days.
 	ProducerIdle message.Duration
 
-	// FetchBytes bounds the records of one answer to a follower. Default 8 MiB.
+	// FetchBytes bounds the records of one answer, to a follower or a consumer,
+	// but for the first batch of its last partition. Default 8 MiB.
 	FetchBytes int32
 	// UnflushedBytes bounds what is appended and not yet durable: beyond it
 	// produces are held back and followers do not fetch. Default 64 MiB.

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"cmp"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -89,7 +91,7 @@ type consumerPart struct {
 // respond answers with what there is now.
 func (w *fetchWait) respond(m *Manager, now message.Now, out *Out) {
 	reply := &message.FetchReply{Partitions: make([]message.FetchedPartition, len(w.request.Partitions))}
-	left := max(1, int64(w.request.MaxBytes))
+	left := min(max(1, int64(w.request.MaxBytes)), int64(m.cfg.FetchBytes))
 	var slices []effect.Slice
 	var parts []consumerPart
 	for i := range w.request.Partitions {
@@ -99,8 +101,11 @@ func (w *fetchWait) respond(m *Manager, now message.Now, out *Out) {
 		if s.code != message.None || s.diverging != nil || p.Offset >= s.to || left <= 0 {
 			continue
 		}
-		limit := min(int64(p.MaxBytes), left)
-		left -= min(s.bytes, limit)
+		limit := min(max(0, int64(p.MaxBytes)), left)
+		// A read gives one batch even if it is larger than the limit, so that is
+		// what counts: many partitions with low limits must not add up.
+		largest := int64(cmp.Or(s.l.r.state.Config.MaxBatchBytes, defaultMaxBatch))
+		left -= min(s.bytes, max(limit, largest))
 		slices = append(slices, effect.Slice{Log: p.ID, From: p.Offset, To: s.to, MaxBytes: int32(limit)})
 		parts = append(parts, consumerPart{i, s.l, p.Offset})
 	}

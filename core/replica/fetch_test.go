@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +74,45 @@ func TestAFetchWaitsForEnoughBytesOrItsTime(t *testing.T) {
 	w.pass(2 * message.Second)
 	require.Equal(t, []string{"b0", "c0"}, read(three))
 	require.Empty(t, l.m.replicas[p0].lead.fetches)
+}
+
+// Reads give at least one batch, whatever their limit is. A fetch of many
+// partitions with low limits, or of one partition many times, must not make of
+// that more than the broker answers to anybody.
+func TestAnAnswerIsBoundedWhateverAFetchAsksFor(t *testing.T) {
+	w := newWorld(t, 1)
+	const largest = 1000
+	w.create(p0, message.TopicConfig{MaxBatchBytes: largest, MinInsync: 1}, 1)
+	l := w.node(1)
+	l.m.cfg.FetchBytes = 4 * largest
+	for range 2 * tailMarks {
+		w.put(1, strings.Repeat("x", largest/2))
+	}
+	slices := func(f *message.Fetch) (got []effect.Slice) {
+		l.look()
+		l.fetch(f)
+		for _, e := range l.look() {
+			if r, ok := e.(effect.Read); ok {
+				got = append(got, r.Slices...)
+			}
+		}
+		return got
+	}
+	again := make([]message.FetchPartition, 100)
+	for i := range again {
+		again[i] = at(0)
+		again[i].MaxBytes = 1
+	}
+	require.Len(t, slices(&message.Fetch{MaxBytes: math.MaxInt32, Partitions: again}), 4)
+
+	all := at(0)
+	all.MaxBytes = math.MaxInt32
+	none := at(0)
+	none.MaxBytes = math.MinInt32
+	require.Equal(t, []effect.Slice{
+		{Log: p0, From: 0, To: 2 * tailMarks, MaxBytes: 0},
+		{Log: p0, From: 0, To: 2 * tailMarks, MaxBytes: 3 * largest},
+	}, slices(&message.Fetch{MaxBytes: math.MaxInt32, Partitions: []message.FetchPartition{none, all, all}}))
 }
 
 func TestAFetchOfManyPartitionsIsAnsweredOnceAndForgottenEverywhere(t *testing.T) {
