@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,31 +57,23 @@ type Tidying struct {
 	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000
 }
 
-func orElse[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
-}
-
 // withDefaults fills what was left open.
 func (c Config) withDefaults() Config {
 	t := &c.Timing
-	t.HeartbeatInterval = orElse(t.HeartbeatInterval, 500*message.Millisecond)
-	t.SessionTimeout = orElse(t.SessionTimeout, 3*message.Second)
-	t.ReplicaLag = orElse(t.ReplicaLag, 3*message.Second)
-	t.ElectionTimeout = orElse(t.ElectionTimeout, message.Second)
-	t.QuorumHeartbeat = orElse(t.QuorumHeartbeat, 200*message.Millisecond)
-	t.FetchWait = orElse(t.FetchWait, 500*message.Millisecond)
-	t.RequestTimeout = orElse(t.RequestTimeout, 10*message.Second)
+	t.HeartbeatInterval = cmp.Or(t.HeartbeatInterval, 500*message.Millisecond)
+	t.SessionTimeout = cmp.Or(t.SessionTimeout, 3*message.Second)
+	t.ReplicaLag = cmp.Or(t.ReplicaLag, 3*message.Second)
+	t.ElectionTimeout = cmp.Or(t.ElectionTimeout, message.Second)
+	t.QuorumHeartbeat = cmp.Or(t.QuorumHeartbeat, 200*message.Millisecond)
+	t.FetchWait = cmp.Or(t.FetchWait, 500*message.Millisecond)
+	t.RequestTimeout = cmp.Or(t.RequestTimeout, 10*message.Second)
 	g := &c.Groups
-	g.Partitions = orElse(g.Partitions, 16)
-	g.ReplicationFactor = orElse(g.ReplicationFactor, int16(min(3, len(c.Voters))))
-	g.MinInsync = min(orElse(g.MinInsync, 2), int32(g.ReplicationFactor))
-	g.SessionTimeout = orElse(g.SessionTimeout, 10*message.Second)
-	g.HeartbeatInterval = orElse(g.HeartbeatInterval, message.Second)
-	g.OffsetsRetention = orElse(g.OffsetsRetention, 7*24*message.Hour)
+	g.Partitions = cmp.Or(g.Partitions, 16)
+	g.ReplicationFactor = cmp.Or(g.ReplicationFactor, int16(min(3, len(c.Voters))))
+	g.MinInsync = min(cmp.Or(g.MinInsync, 2), int32(g.ReplicationFactor))
+	g.SessionTimeout = cmp.Or(g.SessionTimeout, 10*message.Second)
+	g.HeartbeatInterval = cmp.Or(g.HeartbeatInterval, message.Second)
+	g.OffsetsRetention = cmp.Or(g.OffsetsRetention, 7*24*message.Hour)
 	return c
 }
 

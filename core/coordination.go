@@ -9,10 +9,9 @@ import (
 
 // offsetsTopic is what this node knows of the internal topic of the groups.
 type offsetsTopic struct {
-	id      record.TopicID // 0: there is none yet
-	shards  int32
-	retry   message.Time // when its creation may be asked for again
-	request uint64       // of the creation under way
+	id     record.TopicID // 0: there is none yet
+	shards int32
+	retry  message.Time // when its creation may be asked for again
 }
 
 // findCoordinator names the broker that leads the shard of a group. The first
@@ -52,11 +51,6 @@ func (n *Node) createOffsetsTopic(now message.Now, out *effect.Out) {
 			MinInsync: n.cfg.Groups.MinInsync, RetentionTime: -1, RetentionBytes: -1, Internal: true,
 		},
 	}})
-}
-
-// toGroup carries one group request to its shard, if this broker leads it.
-func (n *Node) toGroup(now message.Now, token message.Token, r message.Request) {
-	n.groups.Request(now, token, r, &n.groupOut)
 }
 
 // topicView shows the image to the group room.

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -53,7 +55,7 @@ func (f *forwards) answered(now message.Time, m *message.Forwarded, pause messag
 		}
 		reply := m.Body
 		if m.Code != message.None || reply == nil {
-			reply = message.Fail(w.body, orElse(m.Code, message.UnknownServerError), "the controller could not take the request")
+			reply = message.Fail(w.body, cmp.Or(m.Code, message.UnknownServerError), "the controller could not take the request")
 		}
 		out.Reply(w.token, reply)
 		f.waiting = append(f.waiting[:i], f.waiting[i+1:]...)

@@ -30,6 +30,7 @@ type lifecycle struct {
 	next         int            // index of the voter to try when the target is silent
 	due          message.Time   // of the next registration or heartbeat
 	silence      message.Time   // when an unanswered controller is given up
+	heard        message.Time   // when a controller last answered; at first, when this run began
 	leaving      bool           // Shutdown was asked for
 	again        bool           // to be registered again under the same epoch: damage was found, or it is in doubt
 }
@@ -44,7 +45,15 @@ func newLifecycle(cfg Config, diskID uint64, random *chance.Stream, now message.
 	}
 	l.target = cfg.Voters[l.next]
 	l.silence = now.Add(l.patience())
+	l.heard = now
 	return l
+}
+
+// unheard says that no controller has answered for longer than a session: if
+// there is one, it has given this broker up, and what this broker knows of the
+// cluster may be long out of date.
+func (l *lifecycle) unheard(now message.Time) bool {
+	return now.Sub(l.heard) > l.cfg.Timing.SessionTimeout
 }
 
 // patience is how long a controller may be silent before another is asked.
@@ -100,6 +109,9 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 	if m.Incarnation != l.cfg.Incarnation || l.phase != registering && !l.again {
 		return false
 	}
+	if m.Code != message.NotController {
+		l.heard = now
+	}
 	switch m.Code {
 	case message.None:
 		again := l.again && m.Epoch == l.epoch
@@ -132,9 +144,12 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 
 // heartbeatAnswered takes the answer to a heartbeat; it says whether the node
 // may stop.
-func (l *lifecycle) heartbeatAnswered(now message.Time, m *message.BrokerHeartbeatReply, out *effect.Out) (mayStop bool) {
+func (l *lifecycle) heartbeatAnswered(now message.Time, m *message.BrokerHeartbeatReply) (mayStop bool) {
 	if l.phase == registering || m.Epoch != l.epoch {
 		return false
+	}
+	if m.Code != message.NotController {
+		l.heard = now
 	}
 	switch m.Code {
 	case message.None:

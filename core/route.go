@@ -54,7 +54,7 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 			n.replicas.SetEpoch(n.life.epoch)
 		}
 	case *message.BrokerHeartbeatReply:
-		if n.life.heartbeatAnswered(now.Mono, m, out) {
+		if n.life.heartbeatAnswered(now.Mono, m) {
 			n.stop(out)
 		}
 	case *message.AlterPartitionReply:

@@ -172,7 +172,7 @@ func (c *cluster) produce(t *testing.T, leader int, id record.PartitionID, value
 	var offset record.Offset
 	eventually(t, func() string {
 		var b record.Builder
-		require.NoError(t, b.Append(1, nil, []byte(value), nil))
+		require.NoError(t, b.Append(record.Timestamp(time.Now().UnixMilli()), nil, []byte(value), nil)) // else retention takes it
 		reply, _ := c.ask(t, leader, &message.Produce{Acks: message.AcksAll, Timeout: message.Duration(patience),
 			Partitions: []message.ProducePartition{{ID: id, Records: bytes.Clone(b.Build())}}}).(*message.ProduceReply)
 		if reply == nil || reply.Partitions[0].Code != message.None {

@@ -26,7 +26,6 @@ type space struct {
 	reserve int64 // bytes that must be free
 	mu      sync.Mutex
 	low     bool
-	reason  string
 }
 
 // full is called by whoever found no room.

@@ -13,23 +13,23 @@ import (
 // view is what a read needs to know of a log, taken while nothing changes.
 // What it points to stays as it is, but for cuts: see partition.cuts.
 type view struct {
-	start, end record.Offset
-	seg        *segment
-	handle     *handle
-	limit      int64         // bytes of the segment that may be read
-	segEnd     record.Offset // the segment holds nothing at or above
-	closed     bool          // it is not the last one
-	index      index         // of the last segment
-	hint       int64         // where the batch that is looked for begins; -1: unknown
-	epochs     epochTable
-	cuts       int
+	start  record.Offset
+	seg    *segment
+	handle *handle
+	limit  int64         // bytes of the segment that may be read
+	segEnd record.Offset // the segment holds nothing at or above
+	closed bool          // it is not the last one
+	index  index         // of the last segment
+	hint   int64         // where the batch that is looked for begins; -1: unknown
+	epochs epochTable
+	cuts   int
 }
 
 // view picks the segment that holds an offset, and opens it.
 func (p *partition) view(off record.Offset) (v view, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	v = view{start: p.start, end: p.end, hint: -1, epochs: p.epochs, cuts: p.cuts}
+	v = view{start: p.start, hint: -1, epochs: p.epochs, cuts: p.cuts}
 	if off < p.start || off >= p.end {
 		return v, ErrOutOfRange
 	}

@@ -187,7 +187,7 @@ func (a *ask) where() (target, bool) {
 func (a *ask) wait() {
 	if a.once && a.target.Kind == TheNode && len(a.c.cluster.brokers) > 0 {
 		a.code, a.detail = message.BrokerNotAvailable, "node "+a.target.Node.String()+" cannot be reached or is not registered"
-		a.fail(Refused, NotDone)
+		a.fail(Refused)
 		return
 	}
 	a.blind = true
@@ -262,7 +262,7 @@ func (a *ask) refused(code message.Code, detail string, maybe bool) {
 	a.code, a.detail = code, detail
 	a.maybe = a.maybe || maybe
 	if a.once || !code.Retriable() && code != message.UnknownServerError {
-		a.fail(Refused, NotDone)
+		a.fail(Refused)
 		return
 	}
 	a.rest()
@@ -271,17 +271,18 @@ func (a *ask) refused(code message.Code, detail string, maybe bool) {
 // expire ends an ask whose time is over.
 func (a *ask) expire() {
 	a.maybe = a.maybe || a.flying && a.turn > 0
-	a.fail(TimedOut, NotDone)
+	a.fail(TimedOut)
 }
 
 // abandon ends an ask because the client is being closed.
 func (a *ask) abandon() {
 	a.maybe = a.maybe || a.flying && a.turn > 0
 	a.code, a.detail = message.None, "the client was closed before the answer came"
-	a.fail(Closed, NotDone)
+	a.fail(Closed)
 }
 
-func (a *ask) fail(why Problem, o Outcome) {
+func (a *ask) fail(why Problem) {
+	o := NotDone
 	if a.maybe && a.request != nil && !changesNothing(a.request) {
 		o = Unknown
 	}

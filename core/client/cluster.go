@@ -64,16 +64,15 @@ func (m *cluster) topic(name string) *topic {
 	return t
 }
 
-// lookup returns the topic of an id, or nil, and then asks for it.
-func (m *cluster) lookup(id record.TopicID) *topic {
-	if t := m.byID[id]; t != nil {
-		return t
+// lookup asks for the topic of an id that is not known.
+func (m *cluster) lookup(id record.TopicID) {
+	if m.byID[id] != nil {
+		return
 	}
 	if !slices.Contains(m.strangers, id) {
 		m.strangers = append(m.strangers, id)
 	}
 	m.want()
-	return nil
 }
 
 // partition returns what is known about a partition, or nil.

@@ -9,7 +9,6 @@ import (
 // to any of the known brokers, and to the bootstrap addresses when none of
 // them can be reached (KIP-899).
 type refresher struct {
-	m        *cluster
 	wanted   bool
 	asking   bool
 	failures int
@@ -20,7 +19,6 @@ type refresher struct {
 }
 
 func (r *refresher) init(m *cluster) {
-	r.m = m
 	r.again.Due = func() {}
 	r.age.Due = func() { m.want() }
 }

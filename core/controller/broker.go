@@ -125,7 +125,7 @@ func (c *Controller) chore(now message.Time) *decision {
 		a.chores = false
 	}
 	if now >= a.balanceAt {
-		return c.balance(now)
+		return c.balance()
 	}
 	return nil
 }

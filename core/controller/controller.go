@@ -10,6 +10,8 @@
 package controller
 
 import (
+	"cmp"
+
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -33,21 +35,15 @@ type Config struct {
 }
 
 func (c *Config) complete() {
-	setDefault(&c.SessionTimeout, 6*message.Second)
-	setDefault(&c.ResendAfter, 500*message.Millisecond)
-	setDefault(&c.BalanceAfter, 30*message.Second)
-	setDefault(&c.ShutdownGrace, 5*message.Second)
-	setDefault(&c.DefaultReplication, 3)
-	setDefault(&c.ProducerIDBlock, 1000)
-	setDefault(&c.MaxQueue, 1000)
-	setDefault(&c.HistoryChanges, 10_000)
-	setDefault(&c.MaxPartitions, 10_000)
-}
-
-func setDefault[T message.Duration | int | int16 | int32 | int64](v *T, to T) {
-	if *v == 0 {
-		*v = to
-	}
+	c.SessionTimeout = cmp.Or(c.SessionTimeout, 6*message.Second)
+	c.ResendAfter = cmp.Or(c.ResendAfter, 500*message.Millisecond)
+	c.BalanceAfter = cmp.Or(c.BalanceAfter, 30*message.Second)
+	c.ShutdownGrace = cmp.Or(c.ShutdownGrace, 5*message.Second)
+	c.DefaultReplication = cmp.Or(c.DefaultReplication, 3)
+	c.ProducerIDBlock = cmp.Or(c.ProducerIDBlock, 1000)
+	c.MaxQueue = cmp.Or(c.MaxQueue, 1000)
+	c.HistoryChanges = cmp.Or(c.HistoryChanges, 10_000)
+	c.MaxPartitions = cmp.Or(c.MaxPartitions, 10_000)
 }
 
 // Controller is one voter's controller. All its output are effects: Send (also
@@ -174,12 +170,6 @@ func (c *Controller) Active() bool { return c.active != nil }
 // Leader is the node of the active controller as far as this one knows, or
 // NoNode.
 func (c *Controller) Leader() message.NodeID { return c.quorum.View().Leader }
-
-// Term is the quorum's term that this voter is in.
-func (c *Controller) Term() quorum.Term {
-	term, _ := c.quorum.Leads()
-	return term
-}
 
 // View is what observers may see of a controller.
 type View struct {

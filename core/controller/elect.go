@@ -109,7 +109,7 @@ func (c *Controller) balanceLater(now message.Time) {
 }
 
 // balance moves leaderships to their preferred replicas, many at a time.
-func (c *Controller) balance(now message.Time) *decision {
+func (c *Controller) balance() *decision {
 	const atOnce = 1000
 	d := &decision{}
 	for p := range c.image.Partitions() {

@@ -323,7 +323,7 @@ func (w *world) until(what string, ok func() bool) {
 func (w *world) boss() *Controller {
 	var best *Controller
 	for _, id := range w.voters {
-		if v := w.ctl[id]; !v.down && v.c.Active() && (best == nil || v.c.Term() > best.Term()) {
+		if v := w.ctl[id]; !v.down && v.c.Active() && (best == nil || v.c.View().Quorum.Term > best.View().Quorum.Term) {
 			best = v.c
 		}
 	}

@@ -1,6 +1,10 @@
 package group
 
-import "github.com/tamarack-mq/tamarack/core/message"
+import (
+	"cmp"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
 
 // Config bounds what groups may do. Zero fields mean the default.
 type Config struct {
@@ -21,30 +25,20 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(field *message.Duration, value message.Duration) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	set(&c.SessionTimeout, 45*message.Second)
-	set(&c.MinSessionTimeout, message.Second)
-	set(&c.MaxSessionTimeout, 30*message.Minute)
-	set(&c.RebalanceTimeout, 5*message.Minute)
-	set(&c.HeartbeatInterval, 5*message.Second)
-	set(&c.OffsetRetention, 7*24*message.Hour)
-	set(&c.EmptyGroupRetention, message.Hour)
-	set(&c.RetryBackoff, 100*message.Millisecond)
-	count := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	count(&c.MaxMembers, 1000)
-	count(&c.MaxNote, 4096)
-	count(&c.MaxBatchBytes, 512<<10)
-	count(&c.MaxWaiting, 10000)
-	count(&c.SnapshotMinimum, 10000)
-	count(&c.SnapshotFactor, 4)
+	c.SessionTimeout = cmp.Or(c.SessionTimeout, 45*message.Second)
+	c.MinSessionTimeout = cmp.Or(c.MinSessionTimeout, message.Second)
+	c.MaxSessionTimeout = cmp.Or(c.MaxSessionTimeout, 30*message.Minute)
+	c.RebalanceTimeout = cmp.Or(c.RebalanceTimeout, 5*message.Minute)
+	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, 5*message.Second)
+	c.OffsetRetention = cmp.Or(c.OffsetRetention, 7*24*message.Hour)
+	c.EmptyGroupRetention = cmp.Or(c.EmptyGroupRetention, message.Hour)
+	c.RetryBackoff = cmp.Or(c.RetryBackoff, 100*message.Millisecond)
+	c.MaxMembers = cmp.Or(c.MaxMembers, 1000)
+	c.MaxNote = cmp.Or(c.MaxNote, 4096)
+	c.MaxBatchBytes = cmp.Or(c.MaxBatchBytes, 512<<10)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10000)
+	c.SnapshotMinimum = cmp.Or(c.SnapshotMinimum, 10000)
+	c.SnapshotFactor = cmp.Or(c.SnapshotFactor, 4)
 	c.SnapshotFactor = max(c.SnapshotFactor, 2) // less would make one snapshot ask for the next
 	return c
 }

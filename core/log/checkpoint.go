@@ -58,6 +58,7 @@ func (l *Log) Checkpoint() (at record.Offset, state []byte) {
 // the records any more: the producers of removed batches and the last epoch
 // before Start. The follower gives it to Inherit. With it, idempotence outlives
 // the records on every replica and not only on those that have seen them.
+// core/replica does not send it yet; see DESIGN.md on what that leaves open.
 func (l *Log) CarryOver() []byte {
 	s := snapshot{at: l.start}
 	l.describe(&s)

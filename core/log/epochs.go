@@ -98,11 +98,3 @@ func (l *Log) EndOf(e record.LeaderEpoch) message.EpochEnd {
 	}
 	return message.EpochEnd{Epoch: l.epochs[above-1].epoch, End: end}
 }
-
-// EpochAt is the leader epoch of the record at offset at, or of the newest
-// record when at is End or above; NoLeaderEpoch when at lies below all that
-// is known.
-func (l *Log) EpochAt(at record.Offset) record.LeaderEpoch {
-	above := sort.Search(len(l.epochs), func(i int) bool { return l.epochs[i].start > at })
-	return l.epochs[:above].last()
-}

@@ -11,6 +11,7 @@
 package quorum
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -41,21 +42,15 @@ type Config struct {
 }
 
 func (c *Config) complete() {
-	setDefault(&c.Heartbeat, 200*message.Millisecond)
-	setDefault(&c.ElectionTimeout, message.Second)
-	setDefault(&c.SnapshotBytes, 1<<20)
-	setDefault(&c.SnapshotEntries, 10_000)
-	setDefault(&c.KeepEntries, 1000)
-	setDefault(&c.MessageBytes, 1<<20)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 200*message.Millisecond)
+	c.ElectionTimeout = cmp.Or(c.ElectionTimeout, message.Second)
+	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, 1<<20)
+	c.SnapshotEntries = cmp.Or(c.SnapshotEntries, 10_000)
+	c.KeepEntries = cmp.Or(c.KeepEntries, 1000)
+	c.MessageBytes = cmp.Or(c.MessageBytes, 1<<20)
 	c.Voters = slices.Clone(c.Voters)
 	slices.Sort(c.Voters)
 	c.Voters = slices.Compact(c.Voters)
-}
-
-func setDefault[T message.Duration | int](v *T, to T) {
-	if *v == 0 {
-		*v = to
-	}
 }
 
 // Entry is one committed entry. Data is nil for the entry with which a leader

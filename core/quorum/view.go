@@ -66,10 +66,3 @@ func (q *Quorum) View() View {
 	}
 	return v
 }
-
-// EntryTerm returns the term of the entry at a version, unless the log does
-// not hold it (any more).
-func (q *Quorum) EntryTerm(v message.Version) (Term, bool) {
-	term, err := q.journal.Term(uint64(v))
-	return Term(term), err == nil
-}

@@ -150,12 +150,6 @@ func TestBatchesStandOneBehindTheOther(t *testing.T) {
 	require.False(t, it.Next())
 	require.NoError(t, it.Err())
 	require.Empty(t, it.Rest)
-
-	latest, ok := record.LatestTimestamp(both)
-	require.True(t, ok)
-	require.Equal(t, record.Timestamp(1005), latest)
-	_, ok = record.LatestTimestamp(nil)
-	require.False(t, ok)
 }
 
 func TestBatchesStopAtAnyCut(t *testing.T) {

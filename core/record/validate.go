@@ -92,15 +92,3 @@ func FirstAt(h *Header, batch []byte, at Timestamp) (Offset, Timestamp, bool) {
 	}
 	return 0, 0, false
 }
-
-// LatestTimestamp is the highest timestamp of all the batches, as their
-// headers tell it; ok is false when there is no batch.
-func LatestTimestamp(batches []byte) (latest Timestamp, ok bool) {
-	it := Batches(batches)
-	for it.Next() {
-		if !ok || it.Header.MaxTimestamp > latest {
-			latest, ok = it.Header.MaxTimestamp, true
-		}
-	}
-	return latest, ok
-}

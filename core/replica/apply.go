@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"slices"
-
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -194,9 +192,4 @@ func (r *replica) configure(s *PartitionState) {
 		r.retention = log.Retention{Age: -1}
 	}
 	r.log.SetChunks(s.Config.SegmentBytes, r.retention)
-}
-
-// isReplica says whether a partition is placed on node, or still counts it in.
-func (s *PartitionState) isReplica(node message.NodeID) bool {
-	return slices.Contains(s.Replicas, node) || slices.Contains(s.ISR, node)
 }

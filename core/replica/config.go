@@ -1,6 +1,10 @@
 package replica
 
-import "github.com/tamarack-mq/tamarack/core/message"
+import (
+	"cmp"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
 
 // Config are the settings of a Manager. A zero value means the default.
 type Config struct {
@@ -47,28 +51,20 @@ type Config struct {
 	CheckpointBatches int
 }
 
-func orElse[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
-}
-
 func (c Config) withDefaults() Config {
-	c.Lag = orElse(c.Lag, 3*message.Second)
-	c.FetchWait = orElse(c.FetchWait, 500*message.Millisecond)
-	c.FetchGrace = orElse(c.FetchGrace, 500*message.Millisecond)
-	c.NewsDelay = orElse(c.NewsDelay, 5*message.Millisecond)
-	c.RetryMin = orElse(c.RetryMin, 20*message.Millisecond)
-	c.RetryMax = orElse(c.RetryMax, message.Second)
-	c.AlterRetry = orElse(c.AlterRetry, 500*message.Millisecond)
-	c.RequestTimeout = orElse(c.RequestTimeout, 10*message.Second)
-	c.ProducerIdle = orElse(c.ProducerIdle, 7*24*message.Hour)
-	c.FetchBytes = orElse(c.FetchBytes, 8<<20)
-	c.UnflushedBytes = orElse(c.UnflushedBytes, 64<<20)
-	c.HeldBytes = orElse(c.HeldBytes, 64<<20)
-	c.CheckpointBytes = orElse(c.CheckpointBytes, 16<<20)
-	c.CheckpointBatches = orElse(c.CheckpointBatches, 4096)
+	c.Lag = cmp.Or(c.Lag, 3*message.Second)
+	c.FetchWait = cmp.Or(c.FetchWait, 500*message.Millisecond)
+	c.FetchGrace = cmp.Or(c.FetchGrace, 500*message.Millisecond)
+	c.NewsDelay = cmp.Or(c.NewsDelay, 5*message.Millisecond)
+	c.RetryMin = cmp.Or(c.RetryMin, 20*message.Millisecond)
+	c.RetryMax = cmp.Or(c.RetryMax, message.Second)
+	c.AlterRetry = cmp.Or(c.AlterRetry, 500*message.Millisecond)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*message.Second)
+	c.ProducerIdle = cmp.Or(c.ProducerIdle, 7*24*message.Hour)
+	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)
+	c.UnflushedBytes = cmp.Or(c.UnflushedBytes, 64<<20)
+	c.HeldBytes = cmp.Or(c.HeldBytes, 64<<20)
+	c.CheckpointBytes = cmp.Or(c.CheckpointBytes, 16<<20)
+	c.CheckpointBatches = cmp.Or(c.CheckpointBatches, 4096)
 	return c
 }

@@ -50,7 +50,7 @@ func (l *leader) agreeOnStart(m *Manager, now message.Now, out *Out) {
 	}
 	if !l.startAgreed && agreed >= l.r.log.Start() {
 		l.startAgreed = true
-		l.startMoved(m, now, out)
+		l.startMoved(m, out)
 		l.wakeFetches(m, now, out)
 		m.touch(l.r)
 	}
@@ -60,7 +60,7 @@ func (l *leader) agreeOnStart(m *Manager, now message.Now, out *Out) {
 }
 
 // startMoved answers those who waited for the log start to move.
-func (l *leader) startMoved(m *Manager, _ message.Now, out *Out) {
+func (l *leader) startMoved(m *Manager, out *Out) {
 	for i := len(l.deletes) - 1; i >= 0; i-- {
 		if i < len(l.deletes) && l.deletes[i].before <= l.shownStart() {
 			l.deletes[i].finish(m, message.None, out)

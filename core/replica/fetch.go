@@ -17,7 +17,7 @@ func (m *Manager) Fetch(now message.Now, token message.Token, r *message.Fetch, 
 	}
 	w := &fetchWait{token: token, request: r}
 	if r.MaxWait <= 0 || w.ready(m) {
-		w.respond(m, now, out)
+		w.respond(m, out)
 	} else {
 		w.wait(m, now)
 	}
@@ -89,7 +89,7 @@ type consumerPart struct {
 }
 
 // respond answers with what there is now.
-func (w *fetchWait) respond(m *Manager, now message.Now, out *Out) {
+func (w *fetchWait) respond(m *Manager, out *Out) {
 	reply := &message.FetchReply{Partitions: make([]message.FetchedPartition, len(w.request.Partitions))}
 	left := min(max(1, int64(w.request.MaxBytes)), int64(m.cfg.FetchBytes))
 	var slices []effect.Slice

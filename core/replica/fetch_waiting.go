@@ -57,7 +57,7 @@ func (w *fetchWait) answer(m *Manager, now message.Now, out *Out) {
 		list[len(list)-1] = nil
 		p.l.fetches = list[:len(list)-1]
 	}
-	w.respond(m, now, out)
+	w.respond(m, out)
 }
 
 func (w *fetchWait) expire(m *Manager, now message.Now, out *Out) { w.answer(m, now, out) }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/tamarack-mq/tamarack/core/log"
@@ -86,7 +87,7 @@ type addition struct {
 func (l *leader) add(m *Manager, now message.Now, batch []byte, acks message.Acks, out *Out) addition {
 	r := l.r
 	refuse := func(code message.Code) addition { return addition{code: code, base: -1} }
-	if limit := orElse(r.state.Config.MaxBatchBytes, defaultMaxBatch); len(batch) > int(limit) {
+	if limit := cmp.Or(r.state.Config.MaxBatchBytes, defaultMaxBatch); len(batch) > int(limit) {
 		return refuse(message.MessageTooLarge)
 	}
 	h, err := record.Validate(batch)

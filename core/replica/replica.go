@@ -140,7 +140,7 @@ type trimRead struct {
 	start record.Offset
 }
 
-func (t *trimRead) done(m *Manager, now message.Now, _ []effect.ReadResult, out *Out) {
+func (t *trimRead) done(m *Manager, _ message.Now, _ []effect.ReadResult, out *Out) {
 	r := t.r
 	if m.replicas[r.id] != r || t.start <= r.trimmed {
 		return
@@ -149,7 +149,7 @@ func (t *trimRead) done(m *Manager, now message.Now, _ []effect.ReadResult, out 
 	m.touch(r)
 	switch {
 	case r.lead != nil:
-		r.lead.startMoved(m, now, out)
+		r.lead.startMoved(m, out)
 	case r.follow != nil:
 		r.follow.from.stale(m, r, false)
 	}

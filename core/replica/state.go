@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"cmp"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -23,7 +25,7 @@ type PartitionState struct {
 
 // minInsync is min.insync.replicas as it holds: at most the replication factor.
 func (s *PartitionState) minInsync() int {
-	return min(max(1, int(orElse(s.Config.MinInsync, 2))), max(1, len(s.Replicas)))
+	return min(max(1, int(cmp.Or(s.Config.MinInsync, 2))), max(1, len(s.Replicas)))
 }
 
 // BrokerState is what the metadata image says about one broker.
