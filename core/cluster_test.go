@@ -210,6 +210,13 @@ func (c *cluster) wait(what string, done func() bool) {
 	c.t.Fatalf("a minute has passed and still not: %s", what)
 }
 
+// pass lets some time pass.
+func (c *cluster) pass(d message.Duration) {
+	c.t.Helper()
+	end := c.now.Mono.Add(d)
+	c.wait("time has passed", func() bool { return c.now.Mono >= end })
+}
+
 // ask sends a request to a node and waits for its reply.
 func (c *cluster) ask(to message.NodeID, r message.Request) message.Reply {
 	c.t.Helper()

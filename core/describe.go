@@ -7,7 +7,7 @@ import (
 )
 
 // describe answers a Metadata request from this broker's image.
-func (n *Node) describe(token message.Token, r *message.Metadata, out *effect.Out) {
+func (n *Node) describe(now message.Time, token message.Token, r *message.Metadata, out *effect.Out) {
 	if n.image.Version() == 0 {
 		out.Reply(token, &message.Refused{
 			Code:   message.BrokerNotAvailable,
@@ -17,6 +17,7 @@ func (n *Node) describe(token message.Token, r *message.Metadata, out *effect.Ou
 	}
 	m := &message.MetadataReply{
 		ClusterID: n.image.ClusterID(), Version: n.image.Version(), Controller: n.life.target,
+		ControllerSilent: n.life.unheard(now),
 	}
 	for _, b := range n.image.Brokers() {
 		m.Brokers = append(m.Brokers, message.BrokerInfo{

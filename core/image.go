@@ -78,13 +78,21 @@ type Status struct {
 	Halted       bool
 	Epoch        message.BrokerEpoch
 	Controller   message.NodeID // the one that it talks to
+	// ControllerHeard is when a controller last answered, on this node's
+	// monotonic clock; before the first time, when this run began.
+	ControllerHeard message.Time
+	// ControllerSilent says that this is longer ago than a session: the quorum
+	// is lost, or this node is cut off from it. What the node knows of the
+	// cluster may be out of date.
+	ControllerSilent bool
 }
 
-// Status tells how the node stands with the cluster.
-func (n *Node) Status() Status {
+// Status tells how the node stands with the cluster at the time now.
+func (n *Node) Status(now message.Time) Status {
 	return Status{
 		Registered: n.life.phase != registering, Fenced: n.life.fenced,
 		ShuttingDown: n.life.leaving, Halted: n.halted,
 		Epoch: n.life.epoch, Controller: n.life.target,
+		ControllerHeard: n.life.heard, ControllerSilent: n.life.unheard(now),
 	}
 }

@@ -179,21 +179,46 @@ func TestATopicIsDescribedOnceHoweverOftenItIsAskedFor(t *testing.T) {
 	}, codes)
 }
 
+// A node that is left without a controller knows it after a session, and says so
+// to clients with all that it still tells them.
+func TestANodeNoticesThatNoControllerAnswers(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	last := c.nodes[2]
+	silent := func() [2]bool {
+		m := c.ask(3, &message.Metadata{}).(*message.MetadataReply)
+		require.Len(t, m.Brokers, 3)
+		return [2]bool{last.core.Status(c.now.Mono).ControllerSilent, m.ControllerSilent}
+	}
+	require.Equal(t, [2]bool{false, false}, silent())
+	c.crash(1)
+	c.crash(2)
+	heard := last.core.Status(c.now.Mono).ControllerHeard
+	c.pass(2 * message.Second)
+	require.Equal(t, [2]bool{false, false}, silent(), "within a session")
+	c.pass(4 * message.Second)
+	require.Equal(t, [2]bool{true, true}, silent())
+	require.Less(t, last.core.Status(c.now.Mono).ControllerHeard.Sub(heard), message.Second)
+	c.restart(1)
+	c.pass(10 * message.Second)
+	require.Equal(t, [2]bool{false, false}, silent(), "a majority is back")
+}
+
 func TestALateRegistrationOfADeadRunDoesNotEndTheLiveOne(t *testing.T) {
 	c := newCluster(t, 3)
 	created(c)
 	live := c.nodes[1]
-	before := live.core.Status().Epoch
+	before := live.core.Status(c.now.Mono).Epoch
 	for _, h := range c.nodes { // whoever is the controller takes it
 		h.inbox = append(h.inbox, effect.Received{From: live.id, Msg: &message.RegisterBroker{
 			ClusterID: "test", Node: live.id, Incarnation: 999, DiskID: uint64(live.id), Address: "host:2",
 		}})
 	}
 	c.wait("the live run is registered again", func() bool {
-		s := live.core.Status()
+		s := live.core.Status(c.now.Mono)
 		return s.Epoch > before && !s.Fenced && c.nodes[0].core.Image().Live(live.id)
 	})
-	require.Greater(t, live.core.Status().Epoch, before+1, "the dead run had an epoch of its own in between")
+	require.Greater(t, live.core.Status(c.now.Mono).Epoch, before+1, "the dead run had an epoch of its own in between")
 }
 
 func TestAnotherProcessUnderTheSameNumberIsToldSo(t *testing.T) {

@@ -111,7 +111,7 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 	case *message.DeleteRecords:
 		n.replicas.DeleteRecords(now, token, r, &n.replicaOut)
 	case *message.Metadata:
-		n.describe(token, r, out)
+		n.describe(now.Mono, token, r, out)
 	case *message.InitProducerID:
 		n.ids.init(now.Mono, token, out)
 	case *message.FindCoordinator:

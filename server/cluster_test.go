@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -317,6 +318,30 @@ func TestANodeAloneIsNotReady(t *testing.T) {
 	status, body = get(t, base+"/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, body, "majority of the voters")
+}
+
+// Two of three nodes die: the third stops saying that it is ready.
+func TestANodeThatLosesItsControllersIsNotReady(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real sockets, files and timeouts")
+	}
+	c := newCluster(t, 3)
+	c.ready(t)
+	base := "http://" + c.nodes[0].HTTPAddress()
+	for _, n := range c.nodes[1:] {
+		n.Stop()
+		_ = n.Wait()
+	}
+	eventually(t, func() string {
+		if status, body := get(t, base+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "majority of the voters") {
+			return fmt.Sprintf("still %d %s", status, body)
+		}
+		return ""
+	})
+	m := c.ask(t, 0, &message.Metadata{}).(*message.MetadataReply)
+	require.True(t, m.ControllerSilent, "and its clients are told")
+	c.start(t, 1)
+	eventually(t, func() string { _, why := c.nodes[0].Ready(t.Context()); return why })
 }
 
 // What is wrong with a data folder or an address is said with what to do.

@@ -242,11 +242,13 @@ func (n *Node) ask(ctx context.Context, f func(*core.Node)) error {
 // Ready says whether the cluster knows this run of the node and lets it serve.
 func (n *Node) Ready(ctx context.Context) (ready bool, why string) {
 	err := n.ask(ctx, func(c *core.Node) {
-		switch s := c.Status(); {
+		switch s := c.Status(n.driver.clock.now().Mono); {
 		case !s.Registered:
 			why = "not yet registered with the controller: is a majority of the voters up?"
 		case s.ShuttingDown:
 			why = "shutting down"
+		case s.ControllerSilent:
+			why = "no controller has answered for longer than a session: is a majority of the voters up, and can this node reach them?"
 		case s.Fenced:
 			why = "registered, and not yet let in by the controller"
 		default:

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,12 +22,13 @@ var (
 	statusThin    = prometheus.NewDesc("tamarack_partitions_under_replicated", "Partitions led by this node whose in-sync set is not complete.", []string{"node"}, nil)
 	statusOffline = prometheus.NewDesc("tamarack_partitions_offline", "Partitions of the cluster without a leader.", []string{"node"}, nil)
 	statusBrokers = prometheus.NewDesc("tamarack_brokers_live", "Brokers that are registered and not fenced.", []string{"node"}, nil)
+	statusSilent  = prometheus.NewDesc("tamarack_controller_silent_seconds", "Time since a controller last answered this node.", []string{"node"}, nil)
 	statusVersion = prometheus.NewDesc("tamarack_metadata_version", "Version of this node's image of the cluster.", []string{"node"}, nil)
 )
 
 // Describe lists the gauges.
 func (s *statusCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{statusLeads, statusHosts, statusThin, statusOffline, statusBrokers, statusVersion} {
+	for _, d := range []*prometheus.Desc{statusLeads, statusHosts, statusThin, statusOffline, statusBrokers, statusSilent, statusVersion} {
 		ch <- d
 	}
 }
@@ -36,8 +38,11 @@ func (s *statusCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	var leads, hosts, thin, offline, brokers, version int
+	var silent message.Duration
 	id := s.node.cfg.Node
 	err := s.node.ask(ctx, func(c *core.Node) {
+		now := s.node.driver.clock.now().Mono
+		silent = now.Sub(c.Status(now).ControllerHeard)
 		image := c.Image()
 		leads, hosts, version = image.Leads(id), image.Hosts(id), int(image.Version())
 		for p := range image.Partitions() {
@@ -57,6 +62,7 @@ func (s *statusCollector) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
+	ch <- prometheus.MustNewConstMetric(statusSilent, prometheus.GaugeValue, time.Duration(silent).Seconds(), id.String())
 	for desc, v := range map[*prometheus.Desc]int{statusLeads: leads, statusHosts: hosts, statusThin: thin,
 		statusOffline: offline, statusBrokers: brokers, statusVersion: version} {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(v), id.String())

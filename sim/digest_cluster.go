@@ -115,6 +115,7 @@ func foldAdmin(r *rolling, m message.Message) bool {
 		for i := range m.Topics {
 			foldTopic(r, &m.Topics[i])
 		}
+		r.flag(m.ControllerSilent)
 	case *message.CreateTopic:
 		r.text(m.Name)
 		r.pair(int64(m.Partitions), int64(m.ReplicationFactor))

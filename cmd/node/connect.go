@@ -180,6 +180,11 @@ func (c *connection) say(w io.Writer, object map[string]any, format string, args
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
+// warn prints what people should know, beside the output.
+func (c *connection) warn(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "warning: "+format+"\n", args...)
+}
+
 // topic finds one topic by name.
 func topic(ctx context.Context, cl *client.Client, name string) (*message.TopicInfo, error) {
 	m, err := cl.Metadata(ctx, name)

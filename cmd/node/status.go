@@ -28,16 +28,25 @@ func statusCommand() *cobra.Command {
 				p := c.printer(cmd.OutOrStdout(), "node", "address", "rack", "state", "leads", "replicas", "controller")
 				for _, b := range m.Brokers {
 					state := "live"
-					if b.Fenced {
+					switch {
+					case b.Fenced:
 						state = "fenced"
+					case m.ControllerSilent:
+						state = "unknown"
 					}
-					p.row(int32(b.ID), b.Address, b.Rack, state, s.leads[b.ID], s.hosts[b.ID], b.ID == m.Controller)
+					p.row(int32(b.ID), b.Address, b.Rack, state, s.leads[b.ID], s.hosts[b.ID], b.ID == m.Controller && !m.ControllerSilent)
 				}
 				p.end()
 				c.say(cmd.OutOrStdout(), map[string]any{"cluster": m.ClusterID, "version": m.Version, "topics": s.topics, "partitions": s.partitions,
-					"offline": s.offline, "under_replicated": s.thin},
+					"offline": s.offline, "under_replicated": s.thin, "controller_silent": m.ControllerSilent},
 					"cluster %s, metadata version %d: %d topics, %d partitions, %d offline, %d short of replicas",
 					m.ClusterID, m.Version, s.topics, s.partitions, s.offline, s.thin)
+				if m.ControllerSilent {
+					if check {
+						return errors.New(noController)
+					}
+					c.warn(cmd.ErrOrStderr(), noController)
+				}
 				if check && s.offline+s.thin+s.fenced > 0 {
 					return errors.New(s.complaint())
 				}
@@ -46,9 +55,12 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().BoolVar(&check, "check", false, "Fail unless every node is live and every partition has a leader and all its replicas in sync")
+	cmd.Flags().BoolVar(&check, "check", false, "Fail unless there is a controller, every node is live and every partition has a leader and all its replicas in sync")
 	return cmd
 }
+
+// noController is what a node that has lost its controller cannot vouch for.
+const noController = "the node that answered has heard from no controller for longer than a session, so this is what it knew before: is a majority of the voters up?"
 
 // clusterSummary counts what there is.
 type clusterSummary struct {

@@ -17,6 +17,9 @@ type MetadataReply struct {
 	Controller NodeID
 	Brokers    []BrokerInfo
 	Topics     []TopicInfo
+	// ControllerSilent says that the broker has heard from no controller for
+	// longer than a session: the rest may be out of date.
+	ControllerSilent bool
 }
 
 // BrokerInfo is one registered broker.
