@@ -5,6 +5,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 )
 
@@ -35,6 +36,30 @@ func (o *operator) send(u *user, verb, topic string, count int, r message.Reques
 		})
 	op.text = verb + " " + topic
 }
+
+// deleteRecords retires all that is committed in one partition of a topic.
+func (o *operator) deleteRecords(u *user, topic string) {
+	image := u.world.newest()
+	if image == nil {
+		return
+	}
+	t := image.TopicNamed(topic)
+	if t == nil {
+		return
+	}
+	id := record.PartitionID{Topic: t.ID, Index: int32(u.random.Below(int64(len(t.Partitions))))}
+	o.open++
+	op := u.ask(opAdmin, 0, history.Operation{}, func(op client.Op) client.Input {
+		return client.Ask{
+			Op: op, Target: client.Target{Kind: client.LeaderOf, Partition: id}, Timeout: 20 * message.Second,
+			Request: &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{{ID: id, Before: toHighWatermark}}},
+		}
+	})
+	op.text = "delete-records " + topic
+}
+
+// toHighWatermark as the new log start is the high watermark of the moment.
+const toHighWatermark = record.Offset(-1)
 
 func (o *operator) create(u *user, t *TopicPlan) {
 	o.send(u, "create", t.Name, t.Partitions, &message.CreateTopic{

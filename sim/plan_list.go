@@ -35,7 +35,8 @@ var faultProse = map[FaultKind]string{
 	ClientPause:   "runs nothing; longer than a session: a zombie",
 	Elect:         "preferred leaders are elected",
 	UncleanElect:  "an operator gives data up",
-	DeleteTopic:   "CreateTopic   FaultKind = create-topic   // also one deleted before: another topic",
+	DeleteTopic:   "a topic and all its records go",
+	CreateTopic:   "also one deleted before: another topic",
 	AddPartitions: "Strength more",
 	DeleteRecords: "up to the high watermark",
 }

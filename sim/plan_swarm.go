@@ -52,6 +52,7 @@ func swarms() []swarm {
 		{"elect", 15, [2]int64{2000, 8000}, func(d *faultDraw) Fault { return Fault{Kind: Elect} }},
 		{"unclean-elect", 8, [2]int64{500, 2500}, func(d *faultDraw) Fault { return Fault{Kind: UncleanElect} }},
 		{"topics", 12, [2]int64{3000, 10_000}, (*faultDraw).topics},
+		{"delete-records", 10, [2]int64{2000, 8000}, func(d *faultDraw) Fault { return Fault{Kind: DeleteRecords, Topic: d.anyTopic().Name} }},
 	}
 }
 
@@ -134,16 +135,20 @@ func (d *faultDraw) strong(f Fault, low, high int64) Fault {
 	return f
 }
 
+func (d *faultDraw) anyTopic() *TopicPlan {
+	return &d.plan.Topics[d.r.Below(int64(len(d.plan.Topics)))]
+}
+
 // where draws whom a fault strikes: any node, or whoever matters most.
 func (d *faultDraw) where(f Fault) Fault {
 	switch d.r.Below(8) {
 	case 0:
 		f.Target = "controller"
 	case 1, 2:
-		t := &d.plan.Topics[d.r.Below(int64(len(d.plan.Topics)))]
+		t := d.anyTopic()
 		f.Target = "leader " + t.Name + "/" + itoa(int(d.r.Below(int64(t.Partitions))))
 	case 3:
-		t := &d.plan.Topics[d.r.Below(int64(len(d.plan.Topics)))]
+		t := d.anyTopic()
 		f.Target = "follower " + t.Name + "/" + itoa(int(d.r.Below(int64(t.Partitions))))
 	case 4:
 		f.Target = "coordinator g0"
@@ -240,7 +245,7 @@ func (d *faultDraw) onClient(kind FaultKind, low, high int64) Fault {
 }
 
 func (d *faultDraw) topics() Fault {
-	t := &d.plan.Topics[d.r.Below(int64(len(d.plan.Topics)))]
+	t := d.anyTopic()
 	if t.Name == chaosTopic {
 		switch d.r.Below(3) {
 		case 0:
