@@ -483,8 +483,10 @@ type queue struct {
 func (q *queue) len() int { return len(q.list) - q.head }
 
 func (q *queue) push(l *lane) {
-	if q.head > 0 && q.head == len(q.list) {
-		q.list, q.head = q.list[:0], 0
+	if q.head > 64 && q.head > len(q.list)/2 || q.head == len(q.list) {
+		rest := copy(q.list, q.list[q.head:])
+		clear(q.list[rest:])
+		q.list, q.head = q.list[:rest], 0
 	}
 	q.list = append(q.list, l)
 }

@@ -460,3 +460,18 @@ func TestSpaceIsWatched(t *testing.T) {
 	w.full()
 	require.Equal(t, []effect.Input{effect.DiskSpace{Low: true}}, see(150, 1))
 }
+
+// Under load that never lets up the queue of lanes is never empty: it must not
+// grow with all that has ever passed through it (INV-38).
+func TestTheQueueOfLanesStaysSmallWhileItIsNeverEmpty(t *testing.T) {
+	var q queue
+	lanes := [3]lane{}
+	q.push(&lanes[0])
+	q.push(&lanes[1])
+	for i := range 100_000 {
+		q.push(&lanes[(i+2)%3])
+		require.Same(t, &lanes[i%3], q.pop())
+	}
+	require.Equal(t, 2, q.len())
+	require.Less(t, cap(q.list), 1000)
+}
