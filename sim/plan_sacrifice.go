@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/chance"
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+)
 
 // drawSacrifices draws what ends in an unclean election, in a few seeds. Single
 // faults hardly ever get there: one replica must have fallen behind and be back
@@ -23,6 +27,14 @@ func drawSacrifices(r *chance.Stream, p *Plan) []Fault {
 			Fault{At: at, For: behind + 200*Millisecond, Kind: Isolate, Target: "follower " + place},
 			Fault{At: at + behind, For: gone, Kind: Crash, Target: "leader " + place},
 			Fault{At: at + behind + 10*Millisecond, For: gone, Kind: Crash, Target: "follower " + place})
+		// Who sleeps meanwhile wakes up to other records where it had read on.
+		for i := range p.Clients {
+			c := &p.Clients[i]
+			if (c.Role == Reader || c.Role == MemberOf) && slices.Contains(c.Topics, t.Name) && r.OneIn(2) {
+				nap := gone + Span(r.Between(500, 4000))*Millisecond
+				faults = append(faults, Fault{At: at + behind, For: nap, Kind: ClientPause, Client: c.ID})
+			}
+		}
 		for ask := at + behind + session; ask < at+behind+gone; ask += session / 2 {
 			faults = append(faults, Fault{At: ask, Kind: UncleanElect})
 		}
