@@ -10,7 +10,8 @@ import (
 // Limits bound what connections may take from a node. Zero values mean the
 // default.
 type Limits struct {
-	// MaxFrame is the largest frame that is read, in bytes. Default 32 MiB.
+	// MaxFrame is the largest frame that is read, in bytes. Default 32 MiB. Other
+	// nodes may send nodeFrame in any case.
 	MaxFrame int
 	// MaxHead is the largest head of a frame that is read from a client, in
 	// bytes. Heads grow several times when they are decoded. Default 1 MiB;
@@ -27,7 +28,7 @@ type Limits struct {
 	// dropped. Default 64 MiB.
 	MaxQueued int
 	// MaxBuffered is how many bytes of unanswered requests all clients
-	// together may have. Default 256 MiB.
+	// together may have, but for one frame more. Default 256 MiB.
 	MaxBuffered int64
 	// Stall ends a connection whose other side takes no byte, or stops in the
 	// middle of a frame, for so long. Default 30 s.
@@ -54,6 +55,11 @@ func (l Limits) withDefaults() Limits {
 	}
 	return l
 }
+
+// nodeFrame is what nodes take from one another however low MaxFrame is: what
+// they send follows from the core's bounds, and a frame that is refused would be
+// sent again for ever.
+const nodeFrame = 32 << 20
 
 // handshakeTime is how long either side waits for the other's half.
 const handshakeTime = 10 * time.Second

@@ -53,6 +53,7 @@ type Network struct {
 	receiver transport.Receiver
 	welcome  Welcome
 	budget   *semaphore.Weighted // bytes of unanswered requests
+	spare    *semaphore.Weighted // one frame for which the budget has no room; see share
 	ctx      context.Context
 	stop     context.CancelFunc
 	running  sync.WaitGroup
@@ -84,6 +85,7 @@ func Listen(listener net.Listener, cfg Config, receiver transport.Receiver) *Net
 		cfg: cfg, listener: listener, receiver: receiver, ctx: ctx, stop: stop,
 		welcome:  Welcome{ClusterID: cfg.ClusterID, Node: cfg.Node, MaxFrame: int32(cfg.Limits.MaxFrame)},
 		budget:   semaphore.NewWeighted(cfg.Limits.MaxBuffered),
+		spare:    semaphore.NewWeighted(1),
 		peers:    map[message.NodeID]*peer{},
 		conns:    map[net.Conn]struct{}{},
 		sessions: map[uint32]*session{},

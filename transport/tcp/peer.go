@@ -185,7 +185,7 @@ func (n *Network) serveNode(conn net.Conn, hello Hello, log *slog.Logger) {
 	log.Info("node connected", "address", hello.Address, "software", hello.Software)
 	r := reader{
 		conn: conn, buffered: bufio.NewReaderSize(conn, bufferSize), stall: n.cfg.Limits.Stall,
-		maxFrame: n.cfg.Limits.MaxFrame, maxHead: n.cfg.Limits.MaxFrame, counted: n.cfg.Count.Received,
+		maxFrame: max(n.cfg.Limits.MaxFrame, nodeFrame), maxHead: max(n.cfg.Limits.MaxFrame, nodeFrame), counted: n.cfg.Count.Received,
 	}
 	for {
 		_, m, _, err := r.next()

@@ -23,8 +23,9 @@ type reader struct {
 	maxFrame int
 	maxHead  int
 	stall    time.Duration
-	// admit is asked before memory for a frame with record bytes is taken.
-	admit func(size int)
+	// admit is asked before memory for a frame is taken; first: for its first
+	// piece. With nil a frame gets all its memory at once.
+	admit func(size int, first bool)
 	// counted is told the size of each frame.
 	counted func(bytes int)
 }
@@ -70,11 +71,7 @@ func (r *reader) body(p codec.Prefix) (message.Message, error) {
 	if whole {
 		frame, err = r.buffered.Peek(p.Size)
 	} else {
-		if r.admit != nil {
-			r.admit(p.Size)
-		}
-		frame = make([]byte, p.Size)
-		_, err = io.ReadFull(r.buffered, frame)
+		frame, err = r.gather(p.Size)
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) {
@@ -90,4 +87,35 @@ func (r *reader) body(p codec.Prefix) (message.Message, error) {
 		_, _ = r.buffered.Discard(p.Size)
 	}
 	return m, nil
+}
+
+// firstPiece is how much of a frame gets memory once its beginning is here: all
+// of most frames.
+const firstPiece = 1 << 20
+
+// gather reads a frame into memory of its own. Where memory has to be admitted
+// it is taken as the frame arrives: a length that is only announced, by whoever
+// stops after it, holds nothing that others need.
+func (r *reader) gather(size int) ([]byte, error) {
+	if r.admit == nil {
+		frame := make([]byte, size)
+		_, err := io.ReadFull(r.buffered, frame)
+		return frame, err
+	}
+	if _, err := r.buffered.Peek(min(size, r.buffered.Size())); err != nil {
+		return nil, err
+	}
+	var frame []byte
+	for piece := min(size, firstPiece); len(frame) < size; piece = min(4*len(frame), size) {
+		had := len(frame)
+		r.admit(piece-had, had == 0)
+		grown := make([]byte, piece)
+		copy(grown, frame)
+		frame = grown
+		_ = r.conn.SetReadDeadline(time.Now().Add(r.stall)) // waiting for memory does not count
+		if _, err := io.ReadFull(r.buffered, frame[had:]); err != nil {
+			return nil, err
+		}
+	}
+	return frame, nil
 }

@@ -32,7 +32,36 @@ type session struct {
 // request is one that waits for its reply.
 type request struct {
 	correlation uint64
-	size        int64 // what it holds of the node's budget
+	holds       share
+}
+
+// share is what a request holds of the memory that a node has for them. One
+// whose frame has begun to arrive must not wait for others that are in the same
+// place. When nothing is left for the rest of it, it goes on in the spare lane,
+// which has room for one such frame.
+type share struct {
+	bytes int64
+	spare bool
+}
+
+// grow waits until there is room for more bytes. It does not when the network
+// closes: the connection has ended then.
+func (n *Network) grow(s *share, size int, first bool) {
+	switch {
+	case s.spare:
+	case first && n.budget.Acquire(n.ctx, int64(size)) == nil, !first && n.budget.TryAcquire(int64(size)):
+		s.bytes += int64(size)
+	case !first && n.spare.Acquire(n.ctx, 1) == nil:
+		s.spare = true
+	}
+}
+
+// release gives a share back.
+func (n *Network) release(s share) {
+	n.budget.Release(s.bytes)
+	if s.spare {
+		n.spare.Release(1)
+	}
 }
 
 func (n *Network) serveClient(conn net.Conn, log *slog.Logger) {
@@ -82,17 +111,13 @@ func (n *Network) serveClient(conn net.Conn, log *slog.Logger) {
 // read hands requests to the receiver until the connection ends.
 func (s *session) read(conn net.Conn) error {
 	n := s.network
-	held := int64(0)
+	var held share
 	r := reader{
 		conn: conn, buffered: bufio.NewReaderSize(conn, bufferSize), stall: n.cfg.Limits.Stall,
 		maxFrame: n.cfg.Limits.MaxFrame, maxHead: n.cfg.Limits.MaxHead, counted: n.cfg.Count.Received,
-		admit: func(size int) {
-			if n.budget.Acquire(n.ctx, int64(size)) == nil {
-				held = int64(size)
-			}
-		},
+		admit: func(size int, first bool) { n.grow(&held, size, first) },
 	}
-	defer func() { n.budget.Release(held) }()
+	defer func() { n.release(held) }()
 	for {
 		correlation, m, _, err := r.next()
 		if err == nil {
@@ -108,15 +133,15 @@ func (s *session) read(conn net.Conn) error {
 		}
 		if produce, ok := m.(*message.Produce); ok && produce.Acks == message.AcksNone {
 			n.receiver.Request(s.token(0), produce) // number 0 is never pending
-			n.budget.Release(held)
-			held = 0
+			n.release(held)
+			held = share{}
 			continue
 		}
 		number, err := s.await(request{correlation, held})
 		if err != nil {
 			return err
 		}
-		held = 0
+		held = share{}
 		n.receiver.Request(s.token(number), m.(message.Request))
 	}
 }
@@ -159,7 +184,7 @@ func (s *session) reply(number uint32, m message.Reply) {
 	if !ok {
 		return
 	}
-	s.network.budget.Release(r.size)
+	s.network.release(r.holds)
 	// The number of replies is bounded by that of requests, and no request is
 	// read while too much is queued: no limit is needed here.
 	_ = s.network.queue(s.out, r.correlation, m, math.MaxInt)
@@ -201,7 +226,7 @@ func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.pending {
-		s.network.budget.Release(r.size)
+		s.network.release(r.holds)
 	}
 	s.pending = nil
 }
