@@ -86,7 +86,12 @@ func (c Config) Validate() error {
 			return fmt.Errorf("the advertised address is %q, which nobody can connect to: name a host", c.Advertise)
 		}
 	}
-	return c.core(1).Validate()
+	for _, check := range []func() error{c.checkVoters, c.core(1).Validate, c.checkTexts, c.checkRanges} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // core is what the protocol needs to know.

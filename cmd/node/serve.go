@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -82,9 +83,12 @@ func (o *serveOptions) declare(cmd *cobra.Command) {
 
 // config makes a node's configuration of the settings.
 func (o *serveOptions) config() (server.Config, error) {
+	if int64(o.segmentBytes) > math.MaxInt32 || int64(o.offsetsReplicas) != int64(int16(o.offsetsReplicas)) {
+		return server.Config{}, usage("segment-bytes %s, offsets-replicas %d: that is too much", &o.segmentBytes, o.offsetsReplicas)
+	}
 	cfg := server.Config{
 		Node: message.NodeID(o.node), ClusterID: o.cluster, DataDir: o.data, Listen: o.listen, Advertise: o.advertise, Rack: o.rack,
-		HTTP: o.http, Pprof: o.pprof, SegmentBytes: int32(min(int64(o.segmentBytes), 1<<30)), TailBytes: int(o.tailBytes),
+		HTTP: o.http, Pprof: o.pprof, SegmentBytes: int32(o.segmentBytes), TailBytes: int(o.tailBytes),
 		ReserveBytes: int64(o.reserveBytes), ShutdownLimit: o.shutdownLimit, Software: software(),
 	}
 	cfg.Limits.MaxFrame, cfg.Limits.MaxConnections, cfg.Limits.MaxInFlight = int(o.maxFrame), o.maxConnections, o.maxInFlight

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ func topicCreate(c *connection) *cobra.Command {
 		Args:  exactArgs("the topic's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.Name = args[0]
+			if int64(segment) > math.MaxInt32 || int64(maxBatch) > math.MaxInt32 {
+				return usage("sizes of segments and batches are below 2GiB")
+			}
 			t.Config.SegmentBytes, t.Config.MaxBatchBytes = int32(segment), int32(maxBatch)
 			t.Config.RetentionBytes, t.Config.RetentionTime = int64(retentionBytes), message.Duration(retention)
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
