@@ -191,8 +191,7 @@ func (c *cluster) values(t *testing.T, leader int, id record.PartitionID, count 
 	var all []string
 	at := record.Offset(0)
 	eventually(t, func() string {
-		reply, _ := c.ask(t, leader, &message.Fetch{MaxWait: 100 * message.Millisecond, MinBytes: 1, MaxBytes: 1 << 20,
-			Partitions: []message.FetchPartition{{ID: id, LeaderEpoch: -1, LastEpoch: -1, Offset: at, MaxBytes: 1 << 20}}}).(*message.FetchReply)
+		reply, _ := c.ask(t, leader, fetchFrom(id, at)).(*message.FetchReply)
 		if reply == nil || reply.Partitions[0].Code != message.None {
 			return fmt.Sprintf("not fetched: %+v", reply)
 		}
@@ -213,6 +212,11 @@ func (c *cluster) values(t *testing.T, leader int, id record.PartitionID, count 
 		return ""
 	})
 	return all
+}
+
+func fetchFrom(id record.PartitionID, at record.Offset) *message.Fetch {
+	return &message.Fetch{MaxWait: 100 * message.Millisecond, MinBytes: 1, MaxBytes: 1 << 20,
+		Partitions: []message.FetchPartition{{ID: id, LeaderEpoch: -1, LastEpoch: -1, Offset: at, MaxBytes: 1 << 20}}}
 }
 
 func get(t *testing.T, url string) (int, string) {

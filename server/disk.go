@@ -321,7 +321,7 @@ func (d *disk) barrier(l *lane, e effect.Effect) stop {
 		e.run(d.store)
 		return stopNot
 	case laneFind:
-		e.run(d)
+		e.run(d.store)
 		return stopNot
 	}
 	err := d.store.Do(e)

@@ -23,7 +23,9 @@ type metrics struct {
 	flushSeconds, saveSeconds         prometheus.Histogram
 	tailReads, tailBytes              prometheus.Counter
 	diskReads, diskBytes              prometheus.Counter
-	freeBytes                         prometheus.Gauge
+	freeBytes, damaged                prometheus.Gauge
+	damage                            *prometheus.CounterVec
+	repairs                           prometheus.Counter
 	netIn, netOut, netWrites          prometheus.Counter
 	badFrames                         prometheus.Counter
 	refused                           *prometheus.CounterVec
@@ -78,6 +80,13 @@ func newMetrics(id message.NodeID) *metrics {
 	m.diskReads = counter("disk_reads_total", "Reads of logs that went to storage.")
 	m.diskBytes = counter("disk_read_bytes_total", "Bytes of log read from storage.")
 	m.freeBytes = gauge("disk_free_bytes", "Bytes that can still be written to the data folder.")
+	m.damaged = gauge("logs_damaged", "Logs of this node that are damaged and not yet repaired.")
+	m.damage = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tamarack", Name: "log_damage_total",
+		Help: "Logs that were found damaged, by what found it: the start of the node, or a read."}, []string{"found"})
+	reg.MustRegister(m.damage)
+	m.damage.WithLabelValues(foundAtStart)
+	m.damage.WithLabelValues(foundByRead)
+	m.repairs = counter("log_repairs_total", "Damaged logs that were given up, to be fetched again, or deleted.")
 	m.netIn = counter("network_received_bytes_total", "Bytes of frames received.")
 	m.netOut = counter("network_sent_bytes_total", "Bytes of frames sent.")
 	m.netWrites = counter("network_writes_total", "Writes to connections; one may hold many frames.")

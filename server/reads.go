@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // readWorkers is how many reads wait for the disk at the same time.
@@ -20,6 +21,7 @@ type reads struct {
 	tail    *tail
 	inbox   *inbox
 	tally   *metrics
+	failed  func(log record.PartitionID, err error) // told after the core; see damage
 	mu      sync.Mutex
 	work    sync.Cond
 	jobs    []func(store)
@@ -28,7 +30,7 @@ type reads struct {
 }
 
 func newReads(s store, d *disk, t *tail, b *inbox, tally *metrics) *reads {
-	r := &reads{store: s, disk: d, tail: t, inbox: b, tally: tally}
+	r := &reads{store: s, disk: d, tail: t, inbox: b, tally: tally, failed: func(record.PartitionID, error) {}}
 	r.work.L = &r.mu
 	for range readWorkers {
 		r.running.Go(r.worker)
@@ -40,8 +42,7 @@ func newReads(s store, d *disk, t *tail, b *inbox, tally *metrics) *reads {
 type readJob struct {
 	answer effect.ReadDone
 	open   atomic.Int32
-	inbox  *inbox
-	tally  *metrics
+	reads  *reads
 }
 
 // laneRead is a slice that waits its turn behind other operations on its log.
@@ -76,7 +77,7 @@ func (r *reads) read(e effect.Read) (now effect.ReadDone, ok bool) {
 			}
 		}
 		if job == nil {
-			job = &readJob{inbox: r.inbox, tally: r.tally}
+			job = &readJob{reads: r}
 			job.answer = effect.ReadDone{Token: e.Token, Results: results}
 			job.open.Store(1)
 		}
@@ -99,36 +100,44 @@ func (j *readJob) fetch(s store, slice effect.Slice, index int) {
 	result := &j.answer.Results[index]
 	if slice.From < slice.To {
 		result.Batches, result.Err = s.Read(slice)
-		j.tally.readDisk(len(result.Batches))
+		j.reads.tally.readDisk(len(result.Batches))
 	}
+	err := result.Err
 	j.done()
+	if err != nil {
+		j.reads.failed(slice.Log, err)
+	}
 }
 
 func (j *readJob) done() {
 	if j.open.Add(-1) == 0 {
-		j.inbox.put(j.answer)
+		j.reads.inbox.put(j.answer)
 	}
 }
 
 // laneFind is a FindTime that waits its turn.
 type laneFind struct {
 	effect.FindTime
+	reads *reads
 }
 
-func (l laneFind) run(d *disk) { find(d.store, d.inbox, l.FindTime) }
+func (l laneFind) run(s store) { l.reads.find(s, l.FindTime) }
 
 // findTime answers a FindTime through the inbox.
 func (r *reads) findTime(e effect.FindTime) {
 	if r.disk.pending(e.Log) {
-		r.disk.do(e.Log, laneFind{e})
+		r.disk.do(e.Log, laneFind{e, r})
 		return
 	}
-	r.later(func(s store) { find(s, r.inbox, e) })
+	r.later(func(s store) { r.find(s, e) })
 }
 
-func find(s store, b *inbox, e effect.FindTime) {
+func (r *reads) find(s store, e effect.FindTime) {
 	found, offset, at, err := s.FindTime(e)
-	b.put(effect.TimeFound{Token: e.Token, Found: found, Offset: offset, Timestamp: at, Err: err})
+	r.inbox.put(effect.TimeFound{Token: e.Token, Found: found, Offset: offset, Timestamp: at, Err: err})
+	if err != nil {
+		r.failed(e.Log, err)
+	}
 }
 
 func (r *reads) later(job func(store)) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/storage"
 	"github.com/tamarack-mq/tamarack/storage/vfs"
 	"github.com/tamarack-mq/tamarack/transport/tcp"
@@ -37,6 +38,7 @@ type Node struct {
 	net      *tcp.Network
 	web      *web
 	book     addresses
+	damage   *damage
 	shutdown chan struct{}
 	stop     chan struct{}
 	once     [2]sync.Once
@@ -94,15 +96,19 @@ func (n *Node) start(listener net.Listener) error {
 		return openError(cfg, err)
 	}
 	n.log.Info("opened the data folder", "folder", cfg.DataDir, "logs", len(found.Logs), "clean", found.Clean, "fresh", found.Fresh, "took", time.Since(begin))
-	n.warn(found)
 	tally := newMetrics(cfg.Node)
+	n.damage = newDamage(n.log, tally)
+	n.warn(found)
 	clock := clock{start: time.Now()}
 	n.store = store
 	n.core = core.New(cfg.core(draw()), found, chance.New(seed), clock.now())
 	n.driver = newDriver(n.core, store, found, tally, n.log, clock, cfg)
 	n.driver.shutdown, n.driver.stop = n.shutdown, n.stop
 	n.book.configure(cfg.Voters)
-	n.driver.afterStep = n.book.follow(n.core)
+	n.driver.afterStep = both(n.book.follow(n.core), func() { n.damage.follow(n.core) })
+	n.driver.reads.failed = func(log record.PartitionID, err error) {
+		n.driver.inbox.peek(func() { n.damage.read(n.core, log, err) })
+	}
 	n.net = tcp.Listen(listener, tcp.Config{
 		Node: cfg.Node, ClusterID: cfg.ClusterID, Advertise: cfg.Advertise, Software: cfg.Software,
 		Resolve: n.book.resolve, Met: n.book.meet, Limits: cfg.Limits, Log: n.log, Count: tally.network(),
@@ -119,15 +125,17 @@ func (n *Node) start(listener net.Listener) error {
 	return nil
 }
 
+func both(f, g func()) func() { return func() { f(); g() } }
+
 // warn says what recovery found that an operator should know.
 func (n *Node) warn(found effect.Recovered) {
 	for i := range found.Logs {
 		if l := &found.Logs[i]; l.Damage != "" {
-			n.log.Error("a log is damaged: it is fetched again from a healthy replica", "log", l.ID.String(), "end", l.End, "damage", l.Damage)
+			n.damage.recovered(l)
 		}
 	}
 	if found.JournalDamaged != "" {
-		n.log.Error("the quorum journal is damaged: this node does not vote; empty its data folder to let it join anew", "damage", found.JournalDamaged)
+		n.log.Error("the quorum journal is damaged: this node does not vote; move its whole data folder away and start it with an empty one to let it join anew", "damage", found.JournalDamaged)
 	}
 }
 

@@ -174,8 +174,9 @@ func New(cfg Config, frames [][]byte, damaged string, random *chance.Stream, now
 
 // advice tells an operator what to do about a journal that cannot be trusted.
 const advice = "this voter may have forgotten votes and entries, so it takes no part (a vote given twice " +
-	"could undo what the cluster has committed). Restore the journal, or, if a majority of the other voters is " +
-	"intact, remove it: the voter then joins again as an empty one, once every other voter has answered it"
+	"could undo what the cluster has committed). If a majority of the other voters is intact, move this node's whole " +
+	"data folder away, not only the journal, and start it with an empty one under the same number: it then joins " +
+	"again, and votes once every other voter has answered it"
 
 // start builds the engine over the journal.
 func (q *Quorum) start(now message.Time) {
