@@ -88,7 +88,7 @@ func (n *node) launch() error {
 	defer log.Close()
 	cmd := exec.Command(n.binary, n.args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = dieWithUs()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -128,12 +128,12 @@ func (n *node) kill() {
 
 func (n *node) pause() {
 	n.paused = true
-	n.signal(syscall.SIGSTOP)
+	n.signal(pauseSignal)
 }
 
 func (n *node) resume() {
 	n.paused = false
-	n.signal(syscall.SIGCONT)
+	n.signal(resumeSignal)
 }
 
 // heal ends all trouble. A node that stopped by itself (halted, as after a

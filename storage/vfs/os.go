@@ -7,8 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // OS returns the file system below a folder of this machine. It makes the
@@ -110,24 +109,15 @@ func (o osFS) ReadDir(name string) ([]Entry, error) {
 
 func (o osFS) SyncDir(name string) error { return translate(syncDir(o.path(name))) }
 
-func (o osFS) Free() (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(string(o), &s); err != nil {
-		return 0, err
-	}
-	return int64(s.Bavail) * s.Bsize, nil
-}
+func (o osFS) Free() (int64, error) { return free(string(o)) }
 
 func (o osFS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(o.path(name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, translate(err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lock(f); err != nil {
 		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, ErrLocked
-		}
 		return nil, err
 	}
 	return f, nil // the lock ends with the descriptor
@@ -137,7 +127,7 @@ type osFile struct{ f *os.File }
 
 func (o *osFile) ReadAt(b []byte, off int64) (int, error) {
 	n, err := o.f.ReadAt(b, off)
-	if errors.Is(err, unix.EIO) {
+	if errors.Is(err, syscall.EIO) {
 		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return n, err
@@ -158,23 +148,14 @@ func (o *osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Sync is fdatasync: it leaves out times, but never a size without which the
-// data could not be read.
-func (o *osFile) Sync() error {
-	for {
-		err := unix.Fdatasync(int(o.f.Fd()))
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		return err
-	}
-}
+// Sync makes content and size durable.
+func (o *osFile) Sync() error { return syncData(o.f) }
 
 func (o *osFile) Close() error { return o.f.Close() }
 
 // translate gives a full disk and a used-up quota one name.
 func translate(err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
 	return err
