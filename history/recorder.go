@@ -1,5 +1,7 @@
 package history
 
+import "slices"
+
 // Recorder collects operations in the order of their calls. It is not safe for
 // concurrent use: recorders of real clusters guard it with a lock of their own.
 type Recorder struct{ ops []Operation }
@@ -7,11 +9,9 @@ type Recorder struct{ ops []Operation }
 // Begin notes a call and returns the id by which End finds it. Until End is
 // called the outcome is Unknown and the operation stays open.
 func (r *Recorder) Begin(op Operation) int64 {
-	op.ID = int64(len(r.ops))
 	op.Outcome = Unknown
 	op.Return = Open
-	r.ops = append(r.ops, op)
-	return op.ID
+	return r.add(op)
 }
 
 // End notes the answer to a call. fill, when not nil, writes what came back.
@@ -29,10 +29,20 @@ func (r *Recorder) End(id, at int64, outcome Outcome, fill func(*Operation)) {
 
 // Moment notes something that is over at once: Assigned, Revoked, Restarted.
 func (r *Recorder) Moment(op Operation) {
-	op.ID = int64(len(r.ops))
 	op.Outcome = OK
 	op.Return = op.Invoke
+	r.add(op)
+}
+
+// add doubles the room when it is used up: operations are large, and histories
+// long.
+func (r *Recorder) add(op Operation) int64 {
+	if len(r.ops) == cap(r.ops) {
+		r.ops = slices.Grow(r.ops, max(256, len(r.ops)))
+	}
+	op.ID = int64(len(r.ops))
 	r.ops = append(r.ops, op)
+	return op.ID
 }
 
 // Operations returns all that was recorded, in the order of the calls. The

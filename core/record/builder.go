@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // Builder puts records into one batch, as a producer does. Records are encoded
@@ -75,6 +76,9 @@ func (b *Builder) encode(timeDelta int64, key, value []byte, headers []RecordHea
 		varintSize(int64(len(headers)))
 	for i := range headers {
 		size += varintSize(int64(len(headers[i].Key))) + len(headers[i].Key) + bytesSize(headers[i].Value)
+	}
+	if room := size + maxVarint32; cap(b.buf)-len(b.buf) < room {
+		b.buf = slices.Grow(b.buf, max(room, len(b.buf))) // doubles: most batches hold many records
 	}
 	buf := binary.AppendVarint(b.buf, int64(size))
 	buf = append(buf, 0) // a record's attributes: none are in use

@@ -22,6 +22,7 @@ type content struct {
 	durable int64
 	dirty   []page // in rising order
 	shared  bool   // with a clone: copy before writing in place
+	spare   []byte // the old of a page that was synced, for the next one
 	gone    bool   // has no name any more; counts no longer as used
 }
 
@@ -77,7 +78,8 @@ func (c *content) find(n int64) (int, bool) {
 func (c *content) keep(p *page) {
 	p.kept = true
 	if from, to := p.span(min(c.durable, int64(len(c.data)))); from < to {
-		p.old = slices.Clone(c.data[from:to])
+		p.old = append(c.spare[:0], c.data[from:to]...)
+		c.spare = nil
 	}
 }
 
@@ -99,6 +101,9 @@ func (c *content) write(b []byte, off int64) {
 		c.own()
 	}
 	n := copy(c.data[off:], b)
+	if end := int(off) + len(b); end > cap(c.data) {
+		c.data = slices.Grow(c.data, max(end-len(c.data), len(c.data), pageSize/4))
+	}
 	c.data = append(c.data, b[n:]...)
 }
 
@@ -140,7 +145,13 @@ func (c *content) sync() {
 		return
 	}
 	c.dirty = slices.DeleteFunc(c.dirty, func(p page) bool {
-		return !p.clean || p.number*pageSize >= c.durable
+		if p.clean && p.number*pageSize < c.durable {
+			return false
+		}
+		if p.old != nil {
+			c.spare = p.old
+		}
+		return true
 	})
 }
 
