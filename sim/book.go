@@ -15,6 +15,7 @@ import (
 // by it.
 type book struct {
 	parts map[record.PartitionID]*partBook
+	again *partBook   // the one that was asked for last: it mostly is the next, too
 	list  []*partBook // in the order in which they were first seen
 	nodes []*nodeBook // by node id
 
@@ -111,12 +112,16 @@ func (b *book) node(id int32) *nodeBook {
 }
 
 func (b *book) part(id record.PartitionID) *partBook {
+	if b.again != nil && b.again.id == id {
+		return b.again
+	}
 	p := b.parts[id]
 	if p == nil {
 		p = &partBook{id: id, links: map[link]origin{}, leaders: map[record.LeaderEpoch]int32{}}
 		b.parts[id] = p
 		b.list = append(b.list, p)
 	}
+	b.again = p
 	return p
 }
 

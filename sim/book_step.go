@@ -28,10 +28,7 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 	for _, r := range b.touched {
 		v := &r.view
 		r.was = glance{v.Role, v.LeaderEpoch, v.HighWatermark, v.Start, v.Shown}
-		var ok bool
-		if r.view, ok = manager.View(r.part.id); !ok {
-			r.view = replica.View{ID: r.part.id}
-		}
+		manager.ViewInto(r.part.id, v)
 	}
 	b.meta.stepped(w, n, c)
 }

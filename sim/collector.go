@@ -2,13 +2,14 @@ package sim
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 )
 
 // The collector's settings for a process that does nothing but simulate.
 const (
-	collectorPercent = 400
-	collectorLimit   = 1 << 30 // bytes
+	collectorPercent = 1600
+	collectorLimit   = 512 << 20 // bytes, and as much for each core
 )
 
 // TuneCollector sets the garbage collector of this process up for campaigns.
@@ -18,6 +19,6 @@ const (
 func TuneCollector() {
 	debug.SetGCPercent(collectorPercent)
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(collectorLimit)
+		debug.SetMemoryLimit(collectorLimit * int64(1+runtime.GOMAXPROCS(0)))
 	}
 }

@@ -70,7 +70,7 @@ func (d *drive) init(n *Node) {
 }
 
 func (d *drive) options() storage.Options {
-	return storage.Options{ClusterID: clusterID, NodeID: d.node.node(), CacheBytes: 256 << 10, MarksEvery: 16}
+	return storage.Options{ClusterID: clusterID, NodeID: d.node.node(), CacheBytes: 256 << 10, MarksEvery: 16, JournalReserve: 16 << 10}
 }
 
 // open recovers the disk. When an armed crash comes in the middle of that, the

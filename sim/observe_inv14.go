@@ -74,7 +74,7 @@ func (o *syncFirst) voter(w *World, n *Node, in effect.Input, out []effect.Effec
 	if c == nil || c.Controller() == nil {
 		return
 	}
-	j, end := o.at(n), c.Controller().View().Quorum.Last
+	j := o.at(n)
 	if s, ok := in.(effect.QuorumSaved); ok {
 		for len(j.writes) > 0 && j.writes[0].seq <= s.Seq {
 			j.durable = max(j.durable, j.writes[0].end)
@@ -84,9 +84,9 @@ func (o *syncFirst) voter(w *World, n *Node, in effect.Input, out []effect.Effec
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.SaveQuorum:
-			j.writes = append(j.writes, journalWrite{e.Seq, end})
+			j.writes = append(j.writes, journalWrite{e.Seq, c.Controller().View().Quorum.Last})
 		case effect.ReplaceQuorum:
-			j.writes = append(j.writes, journalWrite{e.Seq, end})
+			j.writes = append(j.writes, journalWrite{e.Seq, c.Controller().View().Quorum.Last})
 		case effect.Send:
 			if q, ok := e.Msg.(*message.Quorum); ok {
 				o.promise(w, n, j, e.To, q)

@@ -14,7 +14,7 @@ func (*commitRule) Invariant() string { return "INV-17" }
 
 func (o *commitRule) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	c := n.Core()
-	if c == nil || c.Controller() == nil {
+	if c == nil || c.Controller() == nil || !w.book.meta.at(n.id).moved {
 		return
 	}
 	o.judge(w, n, uint64(c.Controller().Image().Version()))

@@ -69,9 +69,10 @@ func (w *World) controllerUnrest(add complain) {
 }
 
 func (w *World) partitionUnrest(add complain) {
+	var ofLeader, ofReplica replica.View
 	for state := range w.newest().Partitions() {
 		part := w.book.part(state.ID)
-		leader := w.replicaAt(part, state.Leader)
+		leader := w.replicaAt(part, state.Leader, &ofLeader)
 		if leader == nil || leader.Role != replica.Leading {
 			add("a partition has no leader", "%s", w.tellPartition(state))
 			continue
@@ -84,7 +85,7 @@ func (w *World) partitionUnrest(add complain) {
 			if n.forGood {
 				continue
 			}
-			v := w.replicaAt(part, m)
+			v := w.replicaAt(part, m, &ofReplica)
 			switch {
 			case v == nil:
 				add("a replica is missing", "node %d holds none of %s", m, w.tellPartition(state))
@@ -102,8 +103,8 @@ func (w *World) partitionUnrest(add complain) {
 	}
 }
 
-// replicaAt looks at a running replica; nil: there is none.
-func (w *World) replicaAt(p *partBook, m message.NodeID) *replica.View {
+// replicaAt looks at a running replica and returns into; nil: there is none.
+func (w *World) replicaAt(p *partBook, m message.NodeID, into *replica.View) *replica.View {
 	if m == message.NoNode || int(m) >= len(w.nodes) {
 		return nil
 	}
@@ -111,11 +112,10 @@ func (w *World) replicaAt(p *partBook, m message.NodeID) *replica.View {
 	if c == nil {
 		return nil
 	}
-	v, ok := c.Replicas().View(p.id)
-	if !ok {
+	if !c.Replicas().ViewInto(p.id, into) {
 		return nil
 	}
-	return &v
+	return into
 }
 
 // tellPartition describes a partition and what each of its replicas does.
@@ -126,8 +126,9 @@ func (w *World) tellPartition(s *message.PartitionChange) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (leader %d in epoch %d, in sync %v, eligible %v", name, s.Leader, s.LeaderEpoch, s.ISR, s.ELR)
+	var of replica.View
 	for _, m := range s.Replicas {
-		v := w.replicaAt(w.book.part(s.ID), m)
+		v := w.replicaAt(w.book.part(s.ID), m, &of)
 		if v == nil {
 			fmt.Fprintf(&b, "; node %d: nothing", m)
 			continue

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,7 @@ func ended(c sim.Class) error {
 }
 
 func main() {
-	debug.SetGCPercent(400) // runs are short and share nothing: trade memory for time
+	sim.TuneCollector()
 	root := &cobra.Command{
 		Use:   "simrun",
 		Short: "Runs clusters through simulated disasters and judges what they do.",

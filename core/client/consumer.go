@@ -24,6 +24,7 @@ type consumer struct {
 	list     []*flow // by id
 	turn     int     // the flow that is served first by the next Poll
 	spin     int     // the flow that is named first by the next fetch
+	routes   []route // room for the next plan
 	awaited  []start // assigned by hand, of topics not known yet
 	buffered int64   // bytes fetched and not handed over
 	polls    []*poll

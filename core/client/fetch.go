@@ -48,7 +48,8 @@ func (k *consumer) plan() {
 	if len(k.list) == 0 {
 		return
 	}
-	var routes []route
+	routes := k.routes[:0]
+	k.routes = nil
 	committed := false
 	k.spin++
 	for i := range k.list {
@@ -69,6 +70,8 @@ func (k *consumer) plan() {
 		k.sendCheck(r)
 		k.sendFetch(r)
 	}
+	clear(routes)
+	k.routes = routes
 	if committed {
 		k.askCommitted()
 	}

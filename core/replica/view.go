@@ -65,22 +65,33 @@ type FollowerView struct {
 
 // View looks at one replica; ok is false when this broker holds none.
 func (m *Manager) View(id record.PartitionID) (v View, ok bool) {
+	ok = m.ViewInto(id, &v)
+	return v, ok
+}
+
+// ViewInto is View that writes over v and uses the memory of its slices again,
+// for those who look at every step. When this broker holds no such replica, v
+// has nothing but the id.
+func (m *Manager) ViewInto(id record.PartitionID, v *View) (ok bool) {
+	maximal, followers := v.MaximalISR[:0], v.Followers[:0]
 	r := m.replicas[id]
 	if r == nil {
-		return View{}, false
+		*v = View{ID: id}
+		return false
 	}
-	v = View{
+	*v = View{
 		ID: id, Leader: r.state.Leader, LeaderEpoch: r.state.LeaderEpoch, PartitionEpoch: r.state.PartitionEpoch,
 		Replicas: r.state.Replicas, MinInsync: r.minInsync, Start: r.log.Start(), End: r.log.End(),
 		Flushed: r.flushed, HighWatermark: r.highWatermark, Damage: r.damage.what,
+		MaximalISR: maximal, Followers: followers,
 	}
 	switch {
 	case r.lead != nil:
-		r.lead.view(&v)
+		r.lead.view(v)
 	case r.follow != nil:
 		v.Role, v.Matched = Following, r.follow.matched
 	}
-	return v, true
+	return true
 }
 
 func (l *leader) view(v *View) {
@@ -88,7 +99,7 @@ func (l *leader) view(v *View) {
 	v.ISR = l.r.state.ISR
 	v.EpochStart, v.Shown, v.ShownStart = l.epochStart, l.shown(), l.shownStart()
 	v.Waiting = l.acked.size() + l.written.size()
-	v.MaximalISR = slices.Clone(v.ISR)
+	v.MaximalISR = append(v.MaximalISR, v.ISR...)
 	for _, p := range l.peers {
 		if p.counted && !p.member {
 			v.MaximalISR = append(v.MaximalISR, p.node)
