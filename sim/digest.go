@@ -86,6 +86,9 @@ func foldReplication(r *rolling, m message.Message) {
 			r.pair(int64(p.LeaderEpoch), int64(p.HighWatermark))
 			r.pair(int64(p.Code), int64(p.LogStart))
 			r.epochEnd(p.Diverging)
+			if len(p.CarryOver) > 0 {
+				r.bytes(p.CarryOver)
+			}
 			r.bytes(p.Records)
 		}
 	case *message.ReplicaProgress:

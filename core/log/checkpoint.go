@@ -58,7 +58,6 @@ func (l *Log) Checkpoint() (at record.Offset, state []byte) {
 // the records any more: the producers of removed batches and the last epoch
 // before Start. The follower gives it to Inherit. With it, idempotence outlives
 // the records on every replica and not only on those that have seen them.
-// core/replica does not send it yet; see DESIGN.md on what that leaves open.
 func (l *Log) CarryOver() []byte {
 	s := snapshot{at: l.start}
 	l.describe(&s)
@@ -82,24 +81,33 @@ func (l *Log) describe(s *snapshot) {
 	slices.SortFunc(s.producers, func(a, b snapshotProducer) int { return cmp.Compare(a.id, b.id) })
 }
 
-// Inherit takes over what CarryOver gave. The log must be empty: call it right
-// after Reset to the start of the same leader's log (or to the base of the
-// batch that holds it), and give out a Checkpoint effect next, so that a crash
-// does not lose it. On an error nothing has changed.
-func (l *Log) Inherit(state []byte) error {
-	if l.start != l.end || len(l.epochs) > 0 || len(l.producers.list) > 0 {
-		panic("log: Inherit needs a log that was just reset")
-	}
+// CheckCarryOver says what is wrong with a state for Inherit; nil when nothing is.
+func CheckCarryOver(start record.Offset, state []byte) error {
+	_, err := decodeCarryOver(start, state)
+	return err
+}
+
+func decodeCarryOver(start record.Offset, state []byte) (snapshot, error) {
 	s, err := decodeSnapshot(state)
+	if err == nil && s.at < start {
+		err = fmt.Errorf("%w: it was taken at %d, below the start %d", ErrCheckpoint, s.at, start)
+	}
+	return s, err
+}
+
+// Inherit is Reset to start, with what CarryOver of the leader's log gave. start
+// is where that log starts, or the base of the batch that holds its start. Give
+// out a Checkpoint effect next, so that a crash does not lose it. On an error
+// nothing has changed.
+func (l *Log) Inherit(start record.Offset, state []byte) error {
+	s, err := decodeCarryOver(start, state)
 	if err != nil {
 		return err
 	}
-	if s.at < l.start {
-		return fmt.Errorf("%w: it was taken at %d, below the start %d", ErrCheckpoint, s.at, l.start)
-	}
-	s.epochs.truncate(l.start) // a batch that reaches over Start is still to come
+	l.Reset(start)
+	s.epochs.truncate(start) // a batch that reaches over start is still to come
+	s.chunks = nil
 	l.adopt(&s)
-	l.chunks.list, l.chunks.total = nil, 0
 	return nil
 }
 

@@ -148,8 +148,7 @@ func TestProducersOutliveTheirRecords(t *testing.T) {
 	check(restored)
 
 	behind := log.New(0) // a follower that was away while the records were there
-	behind.Reset(14)
-	require.NoError(t, behind.Inherit(l.CarryOver()))
+	require.NoError(t, behind.Inherit(14, l.CarryOver()))
 	check(behind)
 	require.Equal(t, l.Digest(), behind.Digest())
 }
@@ -168,8 +167,7 @@ func TestInheritBeforeABatchThatReachesOverTheStart(t *testing.T) {
 	follower := log.New(0)
 	follower.Reset(11)
 	require.ErrorIs(t, follower.Fits(&first), log.ErrNotAtEnd)
-	follower.Reset(10)
-	require.NoError(t, follower.Inherit(leader.CarryOver()))
+	require.NoError(t, follower.Inherit(10, leader.CarryOver()))
 	require.Equal(t, record.NoLeaderEpoch, follower.LastEpoch(), "its first record is still to come")
 	at, state := follower.Checkpoint()
 	follower.Append(&first)
@@ -188,9 +186,16 @@ func TestInheritRefuses(t *testing.T) {
 	leader := seven()
 	leader.Settle(14)
 	leader.TrimPrefix(14)
-	require.ErrorIs(t, log.New(15).Inherit(leader.CarryOver()), log.ErrCheckpoint, "made for another start")
-	require.ErrorIs(t, log.New(14).Inherit([]byte("noise")), log.ErrCheckpoint)
-	require.Panics(t, func() { _ = leader.Inherit(leader.CarryOver()) })
+	before := leader.Digest()
+	for what, err := range map[string]error{
+		"made for another start": leader.Inherit(15, leader.CarryOver()),
+		"noise":                  leader.Inherit(14, []byte("noise")),
+	} {
+		require.ErrorIs(t, err, log.ErrCheckpoint, what)
+	}
+	require.Equal(t, before, leader.Digest(), "nothing has changed")
+	require.ErrorIs(t, log.CheckCarryOver(15, leader.CarryOver()), log.ErrCheckpoint)
+	require.NoError(t, log.CheckCarryOver(14, leader.CarryOver()))
 }
 
 func TestIdleProducersExpire(t *testing.T) {

@@ -211,12 +211,12 @@ func TestALogIsAFoldOverItsHeaders(t *testing.T) {
 			},
 			"restart": w.restore,
 			"carry over": func(t *rapid.T) {
-				follower := log.New(w.log.Start())
+				follower, start := log.New(0), w.log.Start()
 				rest := w.history[w.firstRetained():]
 				if len(rest) > 0 {
-					follower.Reset(min(rest[0].BaseOffset, w.log.Start()))
+					start = min(rest[0].BaseOffset, start)
 				}
-				require.NoError(t, follower.Inherit(w.log.CarryOver()))
+				require.NoError(t, follower.Inherit(start, w.log.CarryOver()))
 				for i := range rest {
 					require.NoError(t, follower.Fits(&rest[i]))
 					follower.Append(&rest[i])

@@ -46,7 +46,11 @@ type ReplicaFetchedPartition struct {
 	HighWatermark record.Offset
 	LogStart      record.Offset
 	Diverging     *EpochEnd
-	Records       []byte `codec:"-"`
+	// CarryOver comes with Diverging and with OffsetOutOfRange, which may make
+	// the follower start anew at LogStart: what the leader knows of the records
+	// below it. Its form is the leader's log's own.
+	CarryOver []byte
+	Records   []byte `codec:"-"`
 }
 
 // ReplicaProgress tells a leader, without waiting for the pending fetch to be

@@ -134,6 +134,9 @@ func (a *sessionAnswer) tell(m *Manager, part answerPart, results []effect.ReadR
 		}
 		r := part.l.r
 		news.HighWatermark, news.LogStart, news.Diverging = r.highWatermark, part.l.start, p.diverging
+		if p.diverging != nil || p.code == message.OffsetOutOfRange {
+			news.LogStart, news.CarryOver = r.log.Start(), r.log.CarryOver() // of one moment
+		}
 		if p.code == message.None && p.diverging == nil { // else they are not taken
 			p.toldHigh, p.toldStart = r.highWatermark, part.l.start
 		}

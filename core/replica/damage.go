@@ -39,7 +39,7 @@ func (r *replica) repairAsFollower(m *Manager, out *Out) bool {
 	case !r.damage.reported, r.damage.byRead && slices.Contains(r.state.ISR, m.cfg.ID):
 		return false
 	case r.damage.whole:
-		r.reset(m, r.log.Start(), out)
+		r.inherit(m, r.log.Start(), r.log.CarryOver(), out) // what is known of older records is not damaged
 	default:
 		r.truncate(m, r.log.End(), out) // what lies behind the end on disk
 	}

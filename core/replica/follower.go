@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -57,6 +58,10 @@ func (f *follower) flushed(m *Manager) {
 // Judgements on a position that is not the present one are void.
 func (f *follower) hear(m *Manager, now message.Now, sequence uint32, news *message.ReplicaFetchedPartition, out *Out) {
 	void := f.moved || sequence < f.stated
+	if len(news.CarryOver) > 0 && log.CheckCarryOver(news.LogStart, news.CarryOver) != nil {
+		f.from.postpone(m, now, f.r) // it did not come whole: ask again
+		return
+	}
 	switch {
 	case news.Diverging != nil:
 		if !void {
@@ -65,7 +70,7 @@ func (f *follower) hear(m *Manager, now message.Now, sequence uint32, news *mess
 		return
 	case news.Code == message.OffsetOutOfRange:
 		if !void {
-			f.startAnew(m, news.LogStart, out)
+			f.startAnew(m, news, out)
 		}
 		return
 	case news.Code != message.None:
@@ -96,7 +101,7 @@ func (f *follower) diverged(m *Manager, news *message.ReplicaFetchedPartition, o
 	r := f.r
 	to := min(news.Diverging.End, r.log.EndOf(news.Diverging.Epoch).End)
 	if news.Diverging.Epoch == record.NoLeaderEpoch || to >= r.log.End() || !r.log.CanTruncate(to) {
-		f.startAnew(m, news.LogStart, out)
+		f.startAnew(m, news, out)
 		return
 	}
 	r.truncate(m, to, out)
@@ -104,9 +109,15 @@ func (f *follower) diverged(m *Manager, news *message.ReplicaFetchedPartition, o
 }
 
 // startAnew empties the log: it shares nothing with the leader's that could be
-// told apart, or ends below the leader's log start.
-func (f *follower) startAnew(m *Manager, start record.Offset, out *Out) {
-	f.r.reset(m, start, out)
+// told apart, or ends below the leader's log start. What producers did in the
+// records that are gone comes from the leader: a repeat of one of their batches
+// must be known as such also here, should this replica lead next (INV-27).
+func (f *follower) startAnew(m *Manager, news *message.ReplicaFetchedPartition, out *Out) {
+	if len(news.CarryOver) > 0 {
+		f.r.inherit(m, news.LogStart, news.CarryOver, out)
+	} else {
+		f.r.reset(m, news.LogStart, out)
+	}
 	f.from.stale(m, f.r, false)
 }
 
@@ -152,7 +163,7 @@ func (f *follower) startWithBatch(m *Manager, records []byte, out *Out) {
 	r := f.r
 	h, err := record.DecodeHeader(records)
 	if err == nil && r.log.Start() == r.log.End() && h.BaseOffset < r.log.End() && r.log.End() < h.End() {
-		r.reset(m, h.BaseOffset, out)
+		r.inherit(m, h.BaseOffset, r.log.CarryOver(), out)
 	}
 }
 

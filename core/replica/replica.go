@@ -104,6 +104,22 @@ func (r *replica) truncate(m *Manager, to record.Offset, out *Out) {
 // with it (KAFKA-9491).
 func (r *replica) reset(m *Manager, start record.Offset, out *Out) {
 	r.log.Reset(start)
+	r.emptied(m, start, out)
+}
+
+// inherit is reset with what a log knows of the records below start that are
+// gone (log.CarryOver), which has been checked.
+func (r *replica) inherit(m *Manager, start record.Offset, carried []byte, out *Out) {
+	if err := r.log.Inherit(start, carried); err != nil {
+		m.halt(r, err.Error()+", although it was checked", out)
+		return
+	}
+	r.emptied(m, start, out)
+	r.checkpoint(out) // the records cannot tell it after a crash
+}
+
+// emptied does the rest when the log was made empty.
+func (r *replica) emptied(m *Manager, start record.Offset, out *Out) {
 	r.cut++
 	r.appended, r.flushed, r.trimmed, r.highWatermark = start, start, start, start
 	m.drained(r.unflushed.cutAt(-1))
