@@ -1,6 +1,7 @@
 package models
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -192,13 +193,38 @@ func TestOrderWithoutIdempotenceIsHeldWhereTheFirstCopyIsSurelyThere(t *testing.
 		want  int
 	}{{-1, 0, 1}, {-1, 5, 0}, {1, 0, 0}} {
 		var s story
-		for _, value := range []string{"a", "b"} {
-			op := s.publish(value, 0, history.Unknown)
-			op.Idempotent, op.Acks = false, c.acks
+		s.publish("a", 1, history.OK)
+		s.publish("b", 0, history.Unknown)
+		for i := range s.ops {
+			s.ops[i].Idempotent, s.ops[i].Acks, s.ops[i].Invoke = false, c.acks, 1 // handed over at once
 		}
 		got := Judge(&Case{Operations: s.ops, Final: []Log{{TopicID: topic, Start: c.start, End: c.start + 2,
 			Records: []history.Record{record(c.start, "b"), record(c.start+1, "a")}}}})
 		require.Len(t, got, c.want, "%+v: %v", c, got)
+	}
+}
+
+// A client that has given a record up goes on. Without idempotence nothing keeps
+// bytes that were on their way from arriving then, behind the records sent next.
+func TestARecordThatWasGivenUpWithoutIdempotenceMayComeLate(t *testing.T) {
+	for _, c := range []struct {
+		stand string
+		want  []string
+	}{
+		{"acb", nil}, // b came late
+		{"cab", []string{"INV-9 non-monotonic send"}}, // a was answered before c was sent
+		{"bac", []string{"INV-9 non-monotonic send"}}, // and before b was
+	} {
+		var s story
+		s.publish("a", int64(strings.IndexByte(c.stand, 'a')), history.OK)
+		s.publish("b", 0, history.Unknown)
+		s.publish("c", 0, history.Unknown)
+		var final []history.Record
+		for i := range s.ops {
+			s.ops[i].Idempotent, s.ops[i].Invoke = false, 1
+			final = append(final, record(int64(i), c.stand[i:i+1]))
+		}
+		refuses(t, s.judged(final...), c.want...)
 	}
 }
 

@@ -12,7 +12,10 @@ import (
 // partition stands there in the order sent. A retried record of a producer
 // without idempotence may stand there twice; its first copy counts, so nothing
 // can be said where that copy may be gone: removed by retention, or lost under
-// acks=1.
+// acks=1. And one that was given up without an answer may still have been on its
+// way when the next were sent, for there is no epoch by which a broker could
+// refuse it: it stands behind those before it, but those after it need not stand
+// behind it.
 func producerOrder(d *dossier) []Violation {
 	type sender struct{ client, session int32 }
 	var found []Violation
@@ -33,7 +36,9 @@ func producerOrder(d *dossier) []Violation {
 					"client %d sent %s before %s, but they stand at %s@%d and %d", op.Client,
 					name(before.Value), name(op.Value), at, p.where[string(before.Value)][0], where[0]), []int64{before.ID, op.ID}})
 			}
-			last[by] = op
+			if op.Idempotent || op.Outcome == history.OK {
+				last[by] = op
+			}
 		}
 	}
 	return found

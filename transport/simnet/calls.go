@@ -22,8 +22,11 @@ func (n *Network) Call(now message.Time, client, node Endpoint, call uint64, m m
 		n.renew(c)
 		return generation
 	}
+	if c.fruitless == nil {
+		c.fruitless = new(bool)
+	}
 	p := n.packet()
-	*p = Packet{Kind: Request, From: client, To: node, Call: call, Generation: c.generation, Msg: m, Digest: digest, conn: c}
+	*p = Packet{Kind: Request, From: client, To: node, Call: call, Generation: c.generation, Msg: m, Digest: digest, conn: c, fruitless: c.fruitless}
 	n.travel(now, p, l)
 	return p.Generation
 }
@@ -67,9 +70,11 @@ func (n *Network) breakOff(now message.Time, c *conn, told bool) {
 }
 
 // Refuse answers a request that found no process at its port: the connection
-// could not be made. It takes the packet.
+// could not be made, and what else was to go over it was not sent either. It
+// takes the packet.
 func (n *Network) Refuse(now message.Time, p *Packet) {
 	c := p.conn
+	*p.fruitless = true
 	no := n.packet()
 	*no = Packet{Kind: Refused, From: c.acceptor, To: c.dialler, Generation: p.Generation, conn: c, back: true}
 	l := n.link(c.acceptor, c.dialler)

@@ -31,6 +31,7 @@ type conn struct {
 	dialler, acceptor Endpoint
 	generation        uint32
 	doomed            bool            // something was cut off: the next send begins a generation
+	fruitless         *bool           // this generation could not be made; nil as long as it carries no request
 	last              [2]message.Time // when the newest packet of each direction arrives
 	delay             *chance.Stream
 	fate              *chance.Stream
@@ -165,7 +166,7 @@ func (n *Network) delay(c *conn, l *link) message.Duration {
 // one is decided on as it arrives.
 func (n *Network) renew(c *conn) {
 	c.generation++
-	c.doomed = false
+	c.doomed, c.fruitless = false, nil
 	c.last = [2]message.Time{}
 }
 
@@ -192,9 +193,9 @@ func (n *Network) Arrive(now message.Time, p *Packet) bool {
 		n.Counts.Arrived++
 		return true
 	}
-	// Its connection is no more. A node may still have the bytes in a buffer; an
-	// answer has nobody to go to.
-	if p.Kind == Reply || !p.conn.fate.Percent(n.weather.Stale) {
+	// Its connection is no more. A node may still have the bytes in a buffer, if
+	// there ever was a connection; an answer has nobody to go to.
+	if p.Kind == Reply || p.fruitless != nil && *p.fruitless || !p.conn.fate.Percent(n.weather.Stale) {
 		n.Counts.Lost++
 		n.Done(p)
 		return false

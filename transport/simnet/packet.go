@@ -35,9 +35,10 @@ type Packet struct {
 	// Late is set on a packet that outlived its connection.
 	Late bool
 
-	conn *conn
-	back bool // against the direction in which the connection was dialled
-	copy bool // a second arrival of the same message
+	conn      *conn
+	fruitless *bool // of a request: its generation of conn could not be made
+	back      bool  // against the direction in which the connection was dialled
+	copy      bool  // a second arrival of the same message
 }
 
 // Scheduler is the simulator's heap of events.

@@ -237,6 +237,37 @@ func TestADeadProcessRefuses(t *testing.T) {
 	require.Equal(t, Endpoint(4), w.got[0].to)
 }
 
+// What was to go over a connection that could not be made was never sent. The
+// client is told so, and may give its records another number: nothing of it may
+// arrive later, be it still on its way or held by a clogged link.
+func TestARefusedConnectionCarriesNothing(t *testing.T) {
+	for _, clogged := range []bool{false, true} {
+		w := newWorld(Weather{Latency: message.Millisecond, Stale: 100}, 1)
+		for call := range uint64(2) {
+			w.net.Call(w.now, 4, 1, call+1, &message.Metadata{}, call+1)
+		}
+		first := heap.Pop(&w.heap).(entry)
+		require.True(t, w.net.Arrive(first.at, first.p))
+		if clogged {
+			w.net.Clog(4, 1)
+			w.run(second / 2)
+		}
+		w.net.Refuse(first.at, first.p)
+		w.net.Call(w.now, 4, 1, 3, &message.Metadata{}, 3) // over the next connection, which is made
+		if clogged {
+			w.net.Release(w.now, 4, 1)
+		}
+		w.run(10 * second)
+		var kinds []PacketKind
+		var calls []uint64
+		for _, a := range w.got {
+			kinds, calls = append(kinds, a.kind), append(calls, a.call)
+		}
+		require.ElementsMatch(t, []PacketKind{Refused, Request}, kinds, "clogged: %v", clogged)
+		require.ElementsMatch(t, []uint64{0, 3}, calls, "clogged: %v", clogged)
+	}
+}
+
 func TestStaleBytesArriveLateAndAreMarked(t *testing.T) {
 	w := newWorld(Weather{Latency: 10 * message.Millisecond, Stale: 100}, 1)
 	w.net.Send(w.now, 1, 2, &message.Quorum{}, 1)
