@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/tamarack-mq/tamarack/topology"
 )
 
 // Save writes a plan as JSON that a person can read and edit.
@@ -30,9 +33,17 @@ func ParsePlan(b []byte) (*Plan, error) {
 	return p, p.Validate()
 }
 
-// LoadPlan reads a plan from a file, or expands a seed: a number, or a commit
+// LoadPlan reads a plan from a file (*.yaml: the configuration of a topic with
+// its producer and consumer groups, see TopologyPlan), or expands a seed: a number, or a commit
 // hash, whose first sixteen hex digits are taken.
 func LoadPlan(seedOrFile string) (*Plan, error) {
+	if ext := filepath.Ext(seedOrFile); ext == ".yaml" || ext == ".yml" {
+		t, err := topology.Load(seedOrFile)
+		if err != nil {
+			return nil, err
+		}
+		return TopologyPlan(t), nil
+	}
 	if b, err := os.ReadFile(seedOrFile); err == nil {
 		return ParsePlan(b)
 	}

@@ -20,12 +20,15 @@ func scenarioCommand() *cobra.Command {
 topic with its producer and consumer groups (*.yaml), which is run under
 crashes and power losses. Without a name all named scenarios are played.`,
 		RunE: func(_ *cobra.Command, names []string) error {
+			if len(names) == 0 {
+				names = scenarios.Names()
+			}
 			plans, err := loadScenarios(names)
 			if err != nil {
 				return err
 			}
 			worst := sim.Passed
-			for _, p := range plans {
+			for i, p := range plans {
 				r := sim.Run(p, sim.Options{})
 				complaints := sim.Unmet(p, r)
 				if len(complaints) == 0 {
@@ -37,7 +40,7 @@ crashes and power losses. Without a name all named scenarios are played.`,
 					fmt.Printf("  %s\n", c)
 				}
 				if r.Failure != nil {
-					printFailure(r, "scenarios/"+p.Name+".json")
+					printFailure(r, planFile(names[i]))
 				}
 				if r.Class == sim.Passed {
 					r.Class = sim.Safety
@@ -47,6 +50,14 @@ crashes and power losses. Without a name all named scenarios are played.`,
 			return ended(worst)
 		},
 	}
+}
+
+// planFile is where the plan is that a scenario was read from.
+func planFile(name string) string {
+	if filepath.Ext(name) != "" {
+		return name
+	}
+	return "scenarios/" + name + ".json"
 }
 
 // loadScenarios reads named scenarios, or all.
