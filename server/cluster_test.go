@@ -371,6 +371,9 @@ func TestStartNamesWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, fails(func(c *Config) { c.Listen = cfg.Listen; c.DataDir = t.TempDir() }), "is another process there?")
 	require.ErrorContains(t, fails(func(c *Config) { c.DataDir = "" }), "name one that belongs to this node alone")
 	require.ErrorContains(t, fails(func(c *Config) { c.Advertise = "0.0.0.0:1" }), "which nobody can connect to")
+	for _, everywhere := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
+		require.ErrorContains(t, fails(func(c *Config) { c.Listen, c.Advertise = everywhere, "" }), "advertise the host and port at which others reach this node")
+	}
 	require.ErrorContains(t, fails(func(c *Config) { c.Voters = []Voter{{1, "nonsense"}} }), "give it as host:port")
 
 	c.nodes[0].Stop()

@@ -77,19 +77,26 @@ func (c Config) Validate() error {
 			return fmt.Errorf("voter %d has the address %q: give it as host:port (%w)", v.Node, v.Address, err)
 		}
 	}
-	if c.Advertise != "" {
-		host, _, err := net.SplitHostPort(c.Advertise)
-		if err != nil {
-			return fmt.Errorf("the advertised address is %q: give it as host:port (%w)", c.Advertise, err)
-		}
-		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			return fmt.Errorf("the advertised address is %q, which nobody can connect to: name a host", c.Advertise)
-		}
-	}
-	for _, check := range []func() error{c.checkVoters, c.core(1).Validate, c.checkTexts, c.checkRanges} {
+	for _, check := range []func() error{c.checkReachable, c.checkVoters, c.core(1).Validate, c.checkTexts, c.checkRanges} {
 		if err := check(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkReachable says whether others can use the address that they are told.
+func (c Config) checkReachable() error {
+	address, what := c.Advertise, "the advertised address is"
+	if address == "" {
+		address, what = c.Listen, "no address is advertised, and this node listens on"
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s %q: give it as host:port (%w)", what, address, err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("%s %q, which nobody can connect to: advertise the host and port at which others reach this node", what, address)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (o *serveOptions) declare(cmd *cobra.Command) {
 	f.StringVar(&o.cluster, name("cluster"), "", "Name of the cluster; nodes and clients of another one are turned away")
 	f.StringVar(&o.data, name("data"), "", "Folder for all that this node stores; its own, made when it is missing")
 	f.StringVar(&o.listen, name("listen"), "0.0.0.0:9092", "Address on which clients and other nodes connect, as host:port")
-	f.StringVar(&o.advertise, name("advertise"), "", "Address that others are told to reach this node at; the voters' entry for it, or else listen, if empty")
+	f.StringVar(&o.advertise, name("advertise"), "", "Address that others are told to reach this node at; the voters' entry for it, or else listen, if empty; needed where that names no host")
 	f.StringVar(&o.rack, name("rack"), "", "Failure domain (a rack, a zone): the replicas of a partition are spread over racks")
 	f.StringSliceVar(&o.voters, name("voters"), nil, "Nodes that hold the cluster's metadata, as number@host:port, the same list on all nodes; one, three or five")
 	f.StringVar(&o.http, name("http"), "", "Address for /metrics, /healthz and /readyz, as host:port; none if empty")

@@ -38,7 +38,7 @@ func topicCreate(c *connection) *cobra.Command {
 				return usage("sizes of segments and batches are below 2GiB")
 			}
 			t.Config.SegmentBytes, t.Config.MaxBatchBytes = int32(segment), int32(maxBatch)
-			t.Config.RetentionBytes, t.Config.RetentionTime = int64(retentionBytes), message.Duration(retention)
+			t.Config.RetentionBytes, t.Config.RetentionTime = int64(retentionBytes), forEver(retention)
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
 				err := cl.CreateTopic(ctx, t)
 				if exists && errors.Is(err, message.TopicAlreadyExists) {
@@ -73,6 +73,9 @@ func topicCreate(c *connection) *cobra.Command {
 	f.BoolVar(&exists, "if-not-exists", false, "Do not fail when the topic is there already")
 	return cmd
 }
+
+// forEver turns any negative retention into the one that means no limit.
+func forEver(d time.Duration) message.Duration { return message.Duration(max(d, -1)) }
 
 // awaitTopic waits until the node that is asked knows a topic and each of its
 // partitions has a leader.
