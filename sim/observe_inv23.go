@@ -102,6 +102,9 @@ func (d *drive) all(id record.PartitionID, from, to record.Offset) []byte {
 // shardGivenUp says whether records of the shard that holds a group may have
 // been given up, by an operator's unclean election or beyond the fault budget.
 func (w *World) shardGivenUp(g string) bool {
+	if w.newest() == nil {
+		return false
+	}
 	t := w.newest().TopicNamed(offsetsTopic)
 	if t == nil {
 		return false
