@@ -85,6 +85,8 @@ type dossier struct {
 	at     map[Place]*partition
 	groups []string
 	offset map[string]map[Place]*offsetHistory // by group
+	// early are the groups with a member that commits before it hands over.
+	early map[string]bool
 	// byValue finds the publish that a record came from: values are unique.
 	byValue map[string]*history.Operation
 }
@@ -124,7 +126,7 @@ func (d *dossier) partition(p Place) *partition {
 func index(c *Case) *dossier {
 	d := &dossier{
 		Case: c, at: map[Place]*partition{}, byValue: map[string]*history.Operation{},
-		offset: map[string]map[Place]*offsetHistory{},
+		offset: map[string]map[Place]*offsetHistory{}, early: map[string]bool{},
 	}
 	for i := range c.Final {
 		log := &c.Final[i]
@@ -164,6 +166,9 @@ func (d *dossier) add(op *history.Operation) {
 			p.publishes = append(p.publishes, op)
 		}
 	case history.Poll, history.Read:
+		if op.Style == history.AtMostOnce {
+			d.early[op.Group] = true
+		}
 		for i := range op.Records {
 			r := &op.Records[i]
 			if d.Internal[r.TopicID] {

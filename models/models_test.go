@@ -310,6 +310,15 @@ func TestAPositionThatNobodyCommittedIsSeen(t *testing.T) {
 	refuses(t, s.judged(), "INV-24 phantom")
 }
 
+func TestWhoCommitsFirstMayCommitWhatNobodyIsGiven(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.publish("b", 1, history.OK)
+	s.poll(2, history.AtMostOnce, record(0, "a"))
+	s.fetch(2) // the member died before it handed b over
+	require.Empty(t, s.judged(record(0, "a"), record(1, "b")))
+}
+
 func TestTwoOwnersAreSeen(t *testing.T) {
 	var s story
 	s.commit(2, "m", 1, 3)
