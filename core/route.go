@@ -24,7 +24,11 @@ func (n *Node) input(now message.Now, in effect.Input, out *effect.Out) {
 	case effect.DiskSpace:
 		n.replicas.DiskSpace(now, in, &n.replicaOut)
 	case effect.DiskFailed:
-		n.halt("the disk failed in "+in.Op+": "+in.Detail+"; what it holds is unknown, so this node stops and recovers from it when it is started again", out)
+		where := "partition " + in.Log.String()
+		if in.Journal {
+			where = "the quorum journal"
+		}
+		n.halt("the disk failed in "+in.Op+" of "+where+": "+in.Detail+"; what it holds is unknown, so this node stops and recovers from it when it is started again", out)
 	case effect.QuorumSaved:
 		if n.controller != nil {
 			n.controller.Saved(now, in.Seq, out)
