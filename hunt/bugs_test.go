@@ -88,7 +88,7 @@ type compiled struct {
 }
 
 func exported(t *testing.T, root string) *compiled {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles", "./core/...", "./storage/...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles", "./core/...", "./storage/...", "./sim")
 	cmd.Dir = root
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
