@@ -61,6 +61,12 @@ func (h *history) trim(start record.Offset) {
 // (or was reset). An epoch that was only begun does not count.
 func (l *Log) LastEpoch() record.LeaderEpoch { return l.epochs.last() }
 
+// KnowsBelow says whether the leader epoch of any record below an offset is
+// known: such a record was there, and its producers may be known as well.
+func (l *Log) KnowsBelow(offset record.Offset) bool {
+	return len(l.epochs) > 0 && l.epochs[0].start < offset
+}
+
 // BeginEpoch says that this replica leads in epoch e from End on, even with no
 // record of it yet. It must be called on every election: a leader that knew
 // only epochs with records could not tell a follower where a foreign epoch

@@ -51,6 +51,7 @@ func (r *replica) repairAsFollower(m *Manager, out *Out) bool {
 // although recovery found it damaged: that was an operator's choice. With
 // damage that a read has found it stays as it is, and serves nothing.
 func (r *replica) repairAsLeader(m *Manager, out *Out) {
+	r.forgetful = false // whoever follows it knows no more
 	if !r.damage.byRead {
 		r.repairAsFollower(m, out)
 	}

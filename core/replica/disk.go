@@ -50,8 +50,13 @@ func (m *Manager) Flushed(now message.Now, in effect.Flushed, out *Out) {
 	r.appended = max(r.appended, in.End)
 	m.drained(r.unflushed.flushed(in.End))
 	m.touch(r)
+	begun := r.trimmed < r.emptiedAt
+	r.trimmed = max(r.trimmed, r.emptiedAt)
 	switch {
 	case r.lead != nil:
+		if begun {
+			r.lead.startMoved(m, out)
+		}
 		r.lead.releaseWritten(m, out)
 		r.lead.advance(m, now, out)
 		r.lead.agreeOnStart(m, now, out)

@@ -33,10 +33,15 @@ func (m *Manager) follow(r *replica) {
 	m.touch(r)
 }
 
-// position is what a fetch says of the replica.
+// position is what a fetch says of the replica. One that names no last epoch
+// behind the first record asks to be told what it cannot know: see take.
 func (r *replica) position() message.ReplicaFetchPartition {
+	last := r.log.LastEpoch()
+	if r.forgetful {
+		last = record.NoLeaderEpoch
+	}
 	return message.ReplicaFetchPartition{
-		ID: r.id, LeaderEpoch: r.follow.epoch, Offset: r.log.End(), LastEpoch: r.log.LastEpoch(),
+		ID: r.id, LeaderEpoch: r.follow.epoch, Offset: r.log.End(), LastEpoch: last,
 		Flushed: r.flushed, LogStart: r.trimmed,
 	}
 }

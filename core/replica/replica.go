@@ -23,10 +23,15 @@ type replica struct {
 	appended      record.Offset // with the operating system up to here
 	flushed       record.Offset // durable up to here
 	trimmed       record.Offset // the log start that is durable
+	emptiedAt     record.Offset // where the log was last begun anew; a flush confirms it
 	highWatermark record.Offset
 	unflushed     backlog
 
 	damage damage
+	// forgetful says that recovery found a damaged log, and nothing that tells
+	// what producers did below its start. It keeps what it has, lest it be the
+	// last, and begins anew when a leader can tell.
+	forgetful bool
 
 	led    record.LeaderEpoch // the highest epoch that this run has led in
 	lead   *leader            // at most one of the two is set
@@ -54,6 +59,7 @@ func restored(m *Manager, found effect.RecoveredLog) *replica {
 	l, err := log.Restore(found)
 	r := &replica{id: found.ID, log: l, led: record.NoLeaderEpoch}
 	r.damage = damage{what: found.Damage, reported: true}
+	r.forgetful = found.Damage != "" && len(found.Checkpoint) == 0 && found.Start > 0
 	if err != nil {
 		r.damage = damage{what: "recovery: " + err.Error(), whole: true, reported: true}
 		r.log = log.New(found.Start)
@@ -105,6 +111,7 @@ func (r *replica) truncate(m *Manager, to record.Offset, out *Out) {
 func (r *replica) reset(m *Manager, start record.Offset, out *Out) {
 	r.log.Reset(start)
 	r.emptied(m, start, out)
+	r.confirmEmptied(out)
 }
 
 // inherit is reset with what a log knows of the records below start that are
@@ -116,15 +123,25 @@ func (r *replica) inherit(m *Manager, start record.Offset, carried []byte, out *
 	}
 	r.emptied(m, start, out)
 	r.checkpoint(out) // the records cannot tell it after a crash
+	r.confirmEmptied(out)
 }
 
-// emptied does the rest when the log was made empty.
+// emptied does the rest when the log was made empty. Until the disk has
+// confirmed it nothing counts as durable: a crash may find the log as it was.
 func (r *replica) emptied(m *Manager, start record.Offset, out *Out) {
 	r.cut++
-	r.appended, r.flushed, r.trimmed, r.highWatermark = start, start, start, start
+	r.appended, r.highWatermark = start, start
+	r.flushed, r.trimmed, r.emptiedAt, r.forgetful = 0, 0, start, false
 	m.drained(r.unflushed.cutAt(-1))
 	out.Add(effect.Reset{Log: r.id, Cut: r.cut, Start: start})
 	m.touch(r)
+}
+
+// confirmEmptied asks for the flush that takes its turn behind a Reset.
+func (r *replica) confirmEmptied(out *Out) {
+	if r.emptiedAt > 0 {
+		out.Add(effect.Flush{Log: r.id, Cut: r.cut})
+	}
 }
 
 // trim moves the log start. It counts as moved (trimmed) once the disk has
@@ -158,7 +175,7 @@ type trimRead struct {
 
 func (t *trimRead) done(m *Manager, _ message.Now, _ []effect.ReadResult, out *Out) {
 	r := t.r
-	if m.replicas[r.id] != r || t.start <= r.trimmed {
+	if m.replicas[r.id] != r || t.start <= r.trimmed || t.start > r.log.Start() { // begun anew below it
 		return
 	}
 	r.trimmed = t.start

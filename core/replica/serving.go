@@ -224,6 +224,8 @@ func (s *session) take(m *Manager, now message.Now, place *seat, out *Out) {
 		place.code = message.StorageError
 	case at.Offset < r.log.Start():
 		place.code = message.OffsetOutOfRange
+	case at.LastEpoch == record.NoLeaderEpoch && r.log.KnowsBelow(at.Offset):
+		place.code = message.OffsetOutOfRange // the follower knows nothing of what was there: it is told
 	default:
 		place.diverging = diverges(r.log, at.Offset, at.LastEpoch)
 		if place.diverging == nil && at.Offset > end {
