@@ -163,7 +163,7 @@ type Error struct {
 // Error says all of it.
 func (e *Error) Error() string {
 	if e.Unknown {
-		return e.Cause.Error() + "; it may have taken effect all the same"
+		return e.Cause.Error() + "; it may have taken effect all the same: look before you try again"
 	}
 	return e.Cause.Error()
 }

@@ -289,6 +289,41 @@ func TestAControlledShutdownEndsCleanly(t *testing.T) {
 	require.Equal(t, []string{"one", "two"}, c.values(t, other, id, 2))
 }
 
+// All nodes are told to go at once. The last ones find nobody to hand over to:
+// they notice, flush, and end as well as the first ones do.
+func TestAllNodesEndCleanlyTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real sockets, files and timeouts")
+	}
+	c := newCluster(t, 3)
+	c.ready(t)
+	id := c.topic(t)
+	c.produce(t, c.leader(t, 0, message.NoNode), id, "one")
+	for _, n := range c.nodes {
+		n.Shutdown()
+	}
+	for _, n := range c.nodes {
+		require.NoError(t, n.Wait())
+	}
+	var journals [3]journalOf
+	for i := range c.nodes {
+		c.configs[i].Logger = slog.New(slog.NewJSONHandler(&journals[i], nil))
+		c.start(t, i)
+		require.Equal(t, true, journals[i].line("opened the data folder")["clean"])
+	}
+	c.ready(t)
+	require.Equal(t, []string{"one"}, c.values(t, c.leader(t, 0, message.NoNode), id, 1))
+
+	for _, n := range c.nodes[1:] {
+		n.Stop()
+		_ = n.Wait()
+	}
+	begin := time.Now()
+	c.nodes[0].GiveUpHandover()
+	require.NoError(t, c.nodes[0].Wait())
+	require.Less(t, time.Since(begin), time.Second, "told that nobody is left, it does not wait for a session")
+}
+
 func TestHealthAndMetricsOverHTTP(t *testing.T) {
 	c := newCluster(t, 1)
 	base := "http://" + c.nodes[0].HTTPAddress()

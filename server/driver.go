@@ -60,6 +60,7 @@ type driver struct {
 	limit   time.Duration // of a controlled shutdown
 
 	shutdown  <-chan struct{} // closed: begin a controlled one
+	giveUp    <-chan struct{} // closed: end a controlled shutdown without the rest of it
 	stop      <-chan struct{} // closed: end at once
 	afterStep func()          // called after each batch of inputs
 
@@ -108,7 +109,7 @@ func (d *driver) run() error {
 	d.armed = message.Never
 	d.inbox.put(effect.Tick{}) // the first gets the core going
 	d.inbox.open(d.turn)
-	shutdown := d.shutdown
+	shutdown, giveUp := d.shutdown, d.giveUp
 	var expired <-chan time.Time
 	for {
 		select {
@@ -124,9 +125,21 @@ func (d *driver) run() error {
 			d.inbox.put(effect.Shutdown{})
 		case <-expired:
 			return ErrShutdownTimeout
+		case <-giveUp:
+			giveUp = nil
+			d.inbox.peek(func() { d.end("no one is left to hand over to") })
 		case <-d.stop:
 			return errStopped
 		}
+	}
+}
+
+// end halts the core cleanly from outside: what it wanted of the disk is still
+// done, what it wanted of others is not waited for. To be called by whoever has
+// the inbox's turn.
+func (d *driver) end(reason string) {
+	if d.halt == nil {
+		d.halt = &effect.Halt{Clean: true, Reason: reason}
 	}
 }
 

@@ -40,8 +40,9 @@ type Node struct {
 	book     addresses
 	damage   *damage
 	shutdown chan struct{}
+	giveUp   chan struct{}
 	stop     chan struct{}
-	once     [2]sync.Once
+	once     [3]sync.Once
 	done     chan struct{}
 	err      error
 }
@@ -69,7 +70,7 @@ func Start(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, log: cfg.Logger.With("node", cfg.Node),
-		shutdown: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+		shutdown: make(chan struct{}), giveUp: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if n.cfg.Advertise == "" {
 		n.cfg.Advertise = listener.Addr().String()
@@ -83,6 +84,14 @@ func Start(cfg Config) (*Node, error) {
 
 func (n *Node) start(listener net.Listener) error {
 	cfg := n.cfg
+	limit, err := descriptors()
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	openFiles, err := cfg.share(limit, n.log)
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
 	diskID, seed := draw(), draw()
 	begin := time.Now()
 	fs, err := vfs.OS(cfg.DataDir)
@@ -90,7 +99,7 @@ func (n *Node) start(listener net.Listener) error {
 		return openError(cfg, err)
 	}
 	store, found, err := storage.Open(fs, storage.Options{
-		ClusterID: cfg.ClusterID, NodeID: cfg.Node, SegmentBytes: cfg.SegmentBytes, CacheBytes: -1,
+		ClusterID: cfg.ClusterID, NodeID: cfg.Node, SegmentBytes: cfg.SegmentBytes, CacheBytes: -1, OpenFiles: openFiles,
 	}, diskID)
 	if err != nil {
 		return openError(cfg, err)
@@ -103,9 +112,9 @@ func (n *Node) start(listener net.Listener) error {
 	n.store = store
 	n.core = core.New(cfg.core(draw()), found, chance.New(seed), clock.now())
 	n.driver = newDriver(n.core, store, found, tally, n.log, clock, cfg)
-	n.driver.shutdown, n.driver.stop = n.shutdown, n.stop
+	n.driver.shutdown, n.driver.giveUp, n.driver.stop = n.shutdown, n.giveUp, n.stop
 	n.book.configure(cfg.Voters)
-	n.driver.afterStep = both(n.book.follow(n.core), func() { n.damage.follow(n.core) })
+	n.driver.afterStep = both(n.book.follow(n.core), n.look)
 	n.driver.reads.failed = func(log record.PartitionID, err error) {
 		n.driver.inbox.peek(func() { n.damage.read(n.core, log, err) })
 	}
@@ -123,6 +132,21 @@ func (n *Node) start(listener net.Listener) error {
 	n.log.Info("listening", "address", cfg.Listen, "advertised", cfg.Advertise, "cluster", cfg.ClusterID, "http", n.HTTPAddress())
 	go n.run()
 	return nil
+}
+
+// look is called after the core was stepped.
+func (n *Node) look() {
+	n.damage.follow(n.core)
+	select {
+	case <-n.shutdown:
+	default:
+		return
+	}
+	// A node that is to leave and that no controller has answered for a session
+	// has nothing left to hand over: others lead by now, or nobody can.
+	if s := n.core.Status(n.driver.clock.now().Mono); s.ShuttingDown && s.ControllerSilent {
+		n.driver.end("no controller answers: nothing is handed over")
+	}
 }
 
 func both(f, g func()) func() { return func() { f(); g() } }
@@ -210,6 +234,11 @@ func (d *driver) abandon() {
 // Shutdown begins a controlled shutdown: the node hands its leaderships over,
 // flushes and ends. It does not wait.
 func (n *Node) Shutdown() { n.once[0].Do(func() { close(n.shutdown) }) }
+
+// GiveUpHandover ends a controlled shutdown, begun before or later, without
+// handing anything over: for the last nodes of a cluster, which have nobody to
+// hand over to. All that was written is flushed. It does not wait.
+func (n *Node) GiveUpHandover() { n.once[2].Do(func() { close(n.giveUp) }) }
 
 // Stop ends the node at once, as a crash would, but for what is in memory
 // being dropped in an orderly way. It does not wait.

@@ -44,14 +44,47 @@ func (c *connection) flags(cmd *cobra.Command) {
 }
 
 func (c *connection) dial(ctx context.Context, options ...client.Option) (*client.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	options = append([]client.Option{client.WithName("node"), client.WithClusterID(c.cluster)}, options...)
-	cl, err := client.Dial(ctx, c.bootstrap, options...)
+	cl, err := dialPatiently(ctx, c.bootstrap, c.timeout, options)
 	if err != nil {
 		return nil, explain(fmt.Errorf("cannot reach a cluster at %s: %w", c.bootstrap, err))
 	}
 	return cl, nil
+}
+
+// refusedTime is how long nodes may refuse connections before it is taken for a
+// sign that there are none: one that starts listens within that time.
+const refusedTime = 3 * time.Second
+
+// dialPatiently connects within a time, but gives up early when nobody listens.
+func dialPatiently(ctx context.Context, bootstrap string, limit time.Duration, options []client.Option) (*client.Client, error) {
+	end := time.Now().Add(limit)
+	for first := min(refusedTime, limit); ; first = time.Until(end) {
+		try, cancel := context.WithTimeout(ctx, first)
+		cl, err := client.Dial(try, bootstrap, options...)
+		cancel()
+		if err == nil || ctx.Err() != nil || nobodyListens(err) || !time.Now().Before(end) {
+			return cl, err
+		}
+	}
+}
+
+// nobodyListens says whether all that is wrong is that connections are refused.
+func nobodyListens(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error }) // of Dial itself: why, then one for each address
+	if !ok {
+		return false
+	}
+	refused := 0
+	for _, e := range joined.Unwrap() {
+		switch {
+		case errors.Is(e, syscall.ECONNREFUSED):
+			refused++
+		case !errors.Is(e, context.DeadlineExceeded):
+			return false
+		}
+	}
+	return refused > 0
 }
 
 // with runs f with a client and a time limit, and explains what went wrong.
@@ -97,8 +130,10 @@ var advice = []struct {
 	{message.UnknownMemberID, "the group has members, so positions cannot be set from outside: stop them first"},
 	{message.FencedMemberEpoch, "the group has members, so positions cannot be set from outside: stop them first"},
 	{message.EligibleLeadersNotAvailable, "no replica that is in sync is up: start one, or give up records with --unclean"},
-	{context.DeadlineExceeded, "no answer in time: see node status, or allow more with --timeout"},
+	{context.DeadlineExceeded, lateHint},
 }
+
+const lateHint = "see node status for nodes that are down, or allow more with --timeout"
 
 // explain adds advice to an error.
 func explain(err error) error {
@@ -118,6 +153,9 @@ func explain(err error) error {
 		if errors.Is(err, a.err) {
 			return &hintError{err, a.hint}
 		}
+	}
+	if problem != nil && problem.Problem == protocol.TimedOut {
+		return &hintError{err, lateHint}
 	}
 	return err
 }
@@ -200,20 +238,54 @@ func topic(ctx context.Context, cl *client.Client, name string) (*message.TopicI
 	return nil, fmt.Errorf("topic %s: %w", name, m.Topics[0].Code)
 }
 
-// offsetAt asks a partition's leader for an offset: at a time, message.Earliest
-// or message.Latest.
-func offsetAt(ctx context.Context, cl *client.Client, id record.PartitionID, at record.Timestamp) (record.Offset, error) {
+// unknownTime is how long a topic may be unknown to the nodes that are asked
+// before there is none: one that was just made is known everywhere by then.
+const unknownTime = 3 * time.Second
+
+// await waits until a topic is known, and has a partition unless index is
+// client.AnyPartition.
+func await(ctx context.Context, cl *client.Client, name string, index int32, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for end := time.Now().Add(unknownTime); ; {
+		t, err := topic(ctx, cl, name)
+		if err == nil && index != client.AnyPartition {
+			_, err = partition(t, index)
+		}
+		if err == nil || !errors.Is(err, message.UnknownTopicOrPartition) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// partition finds one partition of a topic by its number.
+func partition(t *message.TopicInfo, index int32) (record.PartitionID, error) {
+	if index < 0 || int(index) >= len(t.Partitions) {
+		return record.PartitionID{}, &hintError{
+			fmt.Errorf("topic %s has %d partitions, and number %d is none of them: %w", t.Name, len(t.Partitions), index, message.UnknownTopicOrPartition), "node topic describe " + t.Name + " shows them"}
+	}
+	return record.PartitionID{Topic: t.ID, Index: index}, nil
+}
+
+// offsetAt asks the leader of a partition of a topic for an offset: at a time,
+// message.Earliest or message.Latest.
+func offsetAt(ctx context.Context, cl *client.Client, topic string, id record.PartitionID, at record.Timestamp) (record.Offset, error) {
 	r, err := cl.Ask(ctx, &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{ID: id, LeaderEpoch: record.NoLeaderEpoch, Timestamp: at}}},
 		protocol.Target{Kind: protocol.LeaderOf, Partition: id})
 	if err != nil {
-		return 0, fmt.Errorf("partition %v: %w", id, err)
+		return 0, fmt.Errorf("partition %s/%d: %w", topic, id.Index, err)
 	}
 	m, ok := r.(*message.ListOffsetsReply)
 	if !ok || len(m.Partitions) != 1 {
-		return 0, fmt.Errorf("partition %v: unexpected answer %T", id, r)
+		return 0, fmt.Errorf("partition %s/%d: unexpected answer %T", topic, id.Index, r)
 	}
 	if code := m.Partitions[0].Code; code != message.None {
-		return 0, fmt.Errorf("partition %v: %w", id, code)
+		return 0, fmt.Errorf("partition %s/%d: %w", topic, id.Index, code)
 	}
 	return m.Partitions[0].Offset, nil
 }

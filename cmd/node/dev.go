@@ -114,10 +114,35 @@ func dev(ctx context.Context, o devOptions, out io.Writer) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			fmt.Fprintf(out, "node %d ended (%s); to start it again: node serve --config %s\n", n.number, n.outcome(), n.config)
+			fmt.Fprintf(out, "node %d ended (%s); to start it again: %s serve --config %s\n", n.number, n.outcome(), program(), n.config)
 		}
 	}
+	if others := c.stillServing(ctx); others != "" {
+		fmt.Fprintf(out, "all nodes that were started here have ended; those started again by hand go on: %s\n", others)
+		return nil
+	}
 	return fmt.Errorf("all nodes have ended; their logs are in %s", o.data)
+}
+
+// program is how this program was called, for commands that are printed.
+func program() string {
+	if strings.Contains(os.Args[0], "go-build") { // go run builds into a folder of that name, and takes it away
+		return "go run ./cmd/node"
+	}
+	return os.Args[0]
+}
+
+// stillServing names the nodes that answer, whoever started them.
+func (c *devCluster) stillServing(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	var names []string
+	for _, n := range c.nodes {
+		if _, err := n.probe(ctx); err == nil {
+			names = append(names, fmt.Sprintf("node %d at %s", n.number, n.address))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // startDev writes the nodes' settings and starts them.
@@ -327,10 +352,46 @@ func (c *devCluster) stop() {
 	for _, n := range c.nodes {
 		_ = n.cmd.Process.Signal(syscall.SIGTERM)
 	}
+	// Without a majority of the voters nobody is left to hand anything over to:
+	// the end of the leash tells the last ones so.
+	for c.votersAlive() > votersOf(len(c.nodes))/2 {
+		c.awaitEnd()
+	}
 	for _, n := range c.nodes {
-		<-n.ended
 		n.leash.Close()
 	}
+	for _, n := range c.nodes {
+		<-n.ended
+	}
+}
+
+func (c *devCluster) votersAlive() (alive int) {
+	for _, n := range c.nodes[:min(votersOf(len(c.nodes)), len(c.nodes))] {
+		if !n.over() {
+			alive++
+		}
+	}
+	return alive
+}
+
+func (n *devNode) over() bool {
+	select {
+	case <-n.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitEnd waits until one more node has ended.
+func (c *devCluster) awaitEnd() {
+	one := make(chan struct{}, len(c.nodes))
+	for _, n := range c.nodes {
+		if !n.over() {
+			go func() { <-n.ended; one <- struct{}{} }()
+		}
+	}
+	<-one
 }
 
 // addresses of the nodes, for clients.

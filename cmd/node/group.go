@@ -108,7 +108,7 @@ func (c *connection) lags(ctx context.Context, w io.Writer, cl *client.Client, g
 		if names[id.Topic] == "" {
 			continue // the topic is gone
 		}
-		end, err := offsetAt(ctx, cl, id, message.Latest)
+		end, err := offsetAt(ctx, cl, names[id.Topic], id, message.Latest)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -203,7 +203,7 @@ func (c *connection) reset(ctx context.Context, w io.Writer, cl *client.Client, 
 			continue
 		}
 		id := record.PartitionID{Topic: t.ID, Index: p.Index}
-		at, err := resolve(ctx, cl, id, where)
+		at, err := resolve(ctx, cl, name, id, where)
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (c *connection) reset(ctx context.Context, w io.Writer, cl *client.Client, 
 		return usage("topic %s has no partition %d", name, partition)
 	}
 	if !dry {
-		if err := store(ctx, cl, group, offsets); err != nil {
+		if err := store(ctx, cl, group, name, offsets); err != nil {
 			return err
 		}
 	}
@@ -226,24 +226,24 @@ func (c *connection) reset(ctx context.Context, w io.Writer, cl *client.Client, 
 }
 
 // resolve turns a position into an offset that the partition has.
-func resolve(ctx context.Context, cl *client.Client, id record.PartitionID, where protocol.Position) (record.Offset, error) {
+func resolve(ctx context.Context, cl *client.Client, name string, id record.PartitionID, where protocol.Position) (record.Offset, error) {
 	switch where.Kind {
 	case protocol.AtEarliest:
-		return offsetAt(ctx, cl, id, message.Earliest)
+		return offsetAt(ctx, cl, name, id, message.Earliest)
 	case protocol.AtTime:
-		return offsetAt(ctx, cl, id, where.Timestamp)
+		return offsetAt(ctx, cl, name, id, where.Timestamp)
 	}
-	end, err := offsetAt(ctx, cl, id, message.Latest)
+	end, err := offsetAt(ctx, cl, name, id, message.Latest)
 	if err != nil || where.Kind == protocol.AtLatest {
 		return end, err
 	}
-	start, err := offsetAt(ctx, cl, id, message.Earliest)
+	start, err := offsetAt(ctx, cl, name, id, message.Earliest)
 	return min(max(where.Offset, start), end), err
 }
 
 // store commits positions from outside the group, which is refused while the
 // group has members.
-func store(ctx context.Context, cl *client.Client, group string, offsets []message.GroupOffset) error {
+func store(ctx context.Context, cl *client.Client, group, topic string, offsets []message.GroupOffset) error {
 	r, err := cl.Ask(ctx, &message.CommitOffsets{Group: group, MemberEpoch: -1, Offsets: offsets},
 		protocol.Target{Kind: protocol.Coordinator, Group: group})
 	if err != nil {
@@ -258,7 +258,7 @@ func store(ctx context.Context, cl *client.Client, group string, offsets []messa
 	}
 	for _, o := range m.Offsets {
 		if o.Code != message.None {
-			return fmt.Errorf("group %s, partition %d: %w", group, o.ID.Index, o.Code)
+			return fmt.Errorf("group %s, partition %s/%d: %w", group, topic, o.ID.Index, o.Code)
 		}
 	}
 	return nil
@@ -267,8 +267,9 @@ func store(ctx context.Context, cl *client.Client, group string, offsets []messa
 func commitCommand() *cobra.Command {
 	var c connection
 	var group, topicName string
-	var partition int32
+	var index int32
 	var offset int64
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "commit --group GROUP --topic TOPIC --partition N --offset N",
 		Short: "Store the position of a group in one partition",
@@ -285,12 +286,23 @@ func commitCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				id := record.PartitionID{Topic: t.ID, Index: partition}
-				if err := store(ctx, cl, group, []message.GroupOffset{{ID: id, Offset: record.Offset(offset), LeaderEpoch: record.NoLeaderEpoch}}); err != nil {
+				id, err := partition(t, index)
+				if err != nil {
 					return err
 				}
-				c.say(cmd.OutOrStdout(), map[string]any{"group": group, "topic": topicName, "partition": partition, "offset": offset},
-					"group %s: %s/%d at offset %d", group, topicName, partition, offset)
+				end, err := offsetAt(ctx, cl, topicName, id, message.Latest)
+				if err != nil && !force {
+					return err
+				}
+				if record.Offset(offset) > end && !force {
+					return &hintError{fmt.Errorf("offset %d is beyond the end of %s/%d, which is %d: the group would begin anew there", offset, topicName, index, end),
+						"--force stores it all the same"}
+				}
+				if err := store(ctx, cl, group, topicName, []message.GroupOffset{{ID: id, Offset: record.Offset(offset), LeaderEpoch: record.NoLeaderEpoch}}); err != nil {
+					return err
+				}
+				c.say(cmd.OutOrStdout(), map[string]any{"group": group, "topic": topicName, "partition": index, "offset": offset},
+					"group %s: %s/%d at offset %d", group, topicName, index, offset)
 				return nil
 			})
 		},
@@ -300,7 +312,8 @@ func commitCommand() *cobra.Command {
 	f.SortFlags = false
 	f.StringVarP(&group, "group", "g", "", "Group whose position it is")
 	f.StringVarP(&topicName, "topic", "t", "", "Topic")
-	f.Int32Var(&partition, "partition", 0, "Partition")
+	f.Int32Var(&index, "partition", 0, "Partition")
 	f.Int64Var(&offset, "offset", 0, "Offset of the next record to be processed")
+	f.BoolVar(&force, "force", false, "Store an offset beyond the partition's end, too")
 	return cmd
 }

@@ -140,7 +140,7 @@ func (r *polling) begin(ctx context.Context, from protocol.Position) error {
 			if r.o.follow {
 				continue
 			}
-			end, err := offsetAt(ctx, r.cl, record.PartitionID{Topic: t.ID, Index: p.Index}, message.Latest)
+			end, err := offsetAt(ctx, r.cl, name, record.PartitionID{Topic: t.ID, Index: p.Index}, message.Latest)
 			if err != nil {
 				return err
 			}

@@ -169,6 +169,21 @@ func cli(t *testing.T, stdin string, args ...string) (string, error) {
 	return out.String(), err
 }
 
+// Ctrl-C ends all nodes, none with an error, and without waiting for anything.
+func TestDevStopsAllNodesInGoodOrder(t *testing.T) {
+	c := devForTest(t)
+	begin := time.Now()
+	c.stop()
+	require.Less(t, time.Since(begin), 5*time.Second)
+	for _, n := range c.nodes {
+		require.NoError(t, n.err, "node %d", n.number)
+		log, err := os.ReadFile(n.logFile)
+		require.NoError(t, err)
+		require.NotContains(t, string(log), "level=ERROR")
+		require.Contains(t, string(log), "halted cleanly")
+	}
+}
+
 // What a newcomer does first, from the command line.
 func TestTheCommandLineTellsAStory(t *testing.T) {
 	c := devForTest(t)
@@ -207,6 +222,13 @@ func TestTheCommandLineTellsAStory(t *testing.T) {
 	do("", "group", "reset-offsets", "g", "--topic=orders", "--to=earliest")
 	require.Len(t, lines(do("", "poll", "--topic=orders", "--group=g", "--json")), 4)
 	do("", "commit", "--group=h", "--topic=orders", "--partition=0", "--offset=0")
+	fails("beyond the end of orders/0", "commit", "--group=h", "--topic=orders", "--partition=0", "--offset=99999")
+	do("", "commit", "--group=h", "--topic=orders", "--partition=0", "--offset=99999", "--force")
+	fails("orders has 2 partitions", "commit", "--group=h", "--topic=orders", "--partition=2", "--offset=0")
+	fails("topic none: UNKNOWN_TOPIC", "publish", "none")
+	do("", "topic", "create", "kept", "--retention=-1h")
+	fails("CLUSTER_ID_MISMATCH", "status", "--cluster=wrong", "--timeout=2s")
+	require.Regexp(t, `orders +0 .* ELECTION_NOT_NEEDED|orders +0 .* ok`, do("", "topic", "elect", "orders"))
 	fails("--offset is missing", "commit", "--group=h", "--topic=orders", "--partition=0")
 
 	require.Contains(t, do("", "status", "--check"), "0 offline")
@@ -229,6 +251,11 @@ func TestErrorsComeWithAdvice(t *testing.T) {
 	_, err := cli(t, "", "topic", "list", "--bootstrap=127.0.0.1:1", "--timeout=300ms")
 	var hint *hintError
 	require.ErrorAs(t, err, &hint)
+	begin := time.Now()
+	_, err = cli(t, "", "topic", "list", "--bootstrap=127.0.0.1:1")
+	require.ErrorAs(t, err, &hint)
+	require.Contains(t, hint.hint, "is a cluster running there?")
+	require.Less(t, time.Since(begin), 10*time.Second, "nobody listens: no need to wait for all of --timeout")
 	for _, args := range [][]string{{"topic", "create"}, {"poll"}, {"publish"}, {"commit"}, {"bench", "produce", "x"}, {"dev", "--nodes=0"}, {"serve", "--node=x"}} {
 		_, err := cli(t, "", args...)
 		var usage *usageError

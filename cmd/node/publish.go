@@ -128,6 +128,10 @@ func publish(ctx context.Context, o publishOptions, in io.Reader, out, errs io.W
 	if err != nil {
 		return err
 	}
+	if err := await(ctx, cl, o.topic, o.partition, o.timeout); err != nil {
+		cl.Abort()
+		return err
+	}
 	done := make(chan struct{})
 	if !o.quiet && isTerminal(errs) {
 		go p.progress(errs, done)

@@ -168,11 +168,7 @@ precedence. --print-config shows all of them, explained.`,
 			if err != nil {
 				return err
 			}
-			ctx := cmd.Context()
-			if leash {
-				ctx = whileOpen(ctx, os.Stdin)
-			}
-			err = server.Run(ctx, cfg)
+			err = serve(cmd.Context(), cfg, leash)
 			if errors.Is(err, server.ErrShutdownTimeout) {
 				return nil // it has been logged, and nothing is lost
 			}
@@ -187,12 +183,22 @@ precedence. --print-config shows all of them, explained.`,
 	return cmd
 }
 
-// whileOpen is done when r has ended, or ctx is.
-func whileOpen(ctx context.Context, r io.Reader) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, r)
-		cancel()
-	}()
-	return ctx
+// serve runs a node until it ends. On a leash it shuts down when stdin ends; if
+// it does so already, it ends without handing anything over.
+func serve(ctx context.Context, cfg server.Config, leash bool) error {
+	n, err := server.Start(cfg)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, n.Shutdown)()
+	if leash {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			if ctx.Err() != nil {
+				n.GiveUpHandover()
+			}
+			n.Shutdown()
+		}()
+	}
+	return n.Wait()
 }

@@ -160,11 +160,11 @@ func topicDescribe(c *connection) *cobra.Command {
 					row := []any{part.Index, leaderName(part.Leader), part.LeaderEpoch, nodes(part.Replicas), nodes(part.ISR), nodes(part.ELR)}
 					if offsets {
 						id := record.PartitionID{Topic: t.ID, Index: part.Index}
-						start, err := offsetAt(ctx, cl, id, message.Earliest)
+						start, err := offsetAt(ctx, cl, t.Name, id, message.Earliest)
 						if err != nil {
 							return err
 						}
-						end, err := offsetAt(ctx, cl, id, message.Latest)
+						end, err := offsetAt(ctx, cl, t.Name, id, message.Latest)
 						if err != nil {
 							return err
 						}
@@ -309,7 +309,7 @@ func elect(ctx context.Context, cmd *cobra.Command, c *connection, cl *client.Cl
 	p := c.printer(cmd.OutOrStdout(), "topic", "partition", "leader", "epoch", "result", "detail")
 	failed := message.None
 	for _, e := range m.Partitions {
-		p.row(names[e.ID.Topic], e.ID.Index, leaderName(e.Leader), e.LeaderEpoch, e.Code.String(), e.Detail)
+		p.row(names[e.ID.Topic], e.ID.Index, leaderName(e.Leader), e.LeaderEpoch, outcome(e.Code), e.Detail)
 		if e.Code != message.None && e.Code != message.ElectionNotNeeded {
 			failed = e.Code
 		}
@@ -319,6 +319,14 @@ func elect(ctx context.Context, cmd *cobra.Command, c *connection, cl *client.Cl
 		return fmt.Errorf("not every partition got a leader: %w", failed)
 	}
 	return nil
+}
+
+// outcome is a code as people read it.
+func outcome(code message.Code) string {
+	if code == message.None {
+		return "ok"
+	}
+	return code.String()
 }
 
 // topicNames maps ids to names.

@@ -294,9 +294,6 @@ func (a *ask) fail(why Problem) {
 	if detail == "" {
 		detail = why.String()
 	}
-	if o == Unknown {
-		detail += "; it may have taken effect: look before you try again"
-	}
 	a.end(Result{Outcome: o, Reply: a.reply, Err: &Error{Problem: why, Code: a.code, Detail: fmt.Sprintf("%s: %s", what, detail)}})
 }
 

@@ -122,9 +122,12 @@ func (l *lane) giveUp(b *batch, why Problem) {
 	outcome := NotDone
 	if b.maybe || b.flying {
 		outcome = Unknown
-		e.Detail = fmt.Sprintf("publish to %s/%d: it is not known whether the record was appended: read the partition before you send it again", l.topic.name, l.id.Index)
+		e.Detail = fmt.Sprintf("publish to %s/%d: no certain answer", l.topic.name, l.id.Index)
 	} else {
 		e.Detail = fmt.Sprintf("publish to %s/%d: the record was not appended", l.topic.name, l.id.Index)
+	}
+	if b.code == message.None {
+		e.Detail += ": " + why.String()
 	}
 	if b.numbered {
 		l.broken = true

@@ -150,7 +150,7 @@ func (p Problem) String() string {
 	case Refused:
 		return "the broker refused"
 	case TimedOut:
-		return "the time is over"
+		return "no answer in time"
 	case BufferFull:
 		return "too many records wait for their result"
 	case TooLarge:
