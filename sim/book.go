@@ -67,7 +67,10 @@ type replicaBook struct {
 	durable record.Offset // of disk: survives a power cut
 	told    record.Offset // how far the core was told, in this run, that it is durable
 	cut     effect.Cut
-	stamp   uint64 // the step in which it was last touched
+	// forgetful: recovery found damage, and nothing that tells what producers did
+	// in records that were retired.
+	forgetful bool
+	stamp     uint64 // the step in which it was last touched
 
 	view     replica.View  // after the step at hand
 	was      glance        // before it

@@ -59,7 +59,8 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
-		r.cut, r.told, r.verified = e.Cut, e.Start, 0
+		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
+		r.forgetful = false
 	}
 }
 
@@ -86,6 +87,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 			l.batches = append(l.batches[:0], f.Headers...)
 		}
 		r.durable, r.told, r.cut = f.End, f.End, 0
+		r.forgetful = f.Damage != "" && len(f.Checkpoint) == 0 && f.Start > 0
 		r.verified = min(r.verified, f.End)
 		r.memory.copyFrom(l)
 	}

@@ -161,7 +161,11 @@ func (a *auditor) settle(u *user) {
 				continue
 			}
 			part := u.world.book.parts[p.ID]
-			if part == nil || part.high <= max(part.shownStart, a.at[place]) {
+			if part == nil {
+				delete(a.open, place)
+				continue
+			}
+			if start, end := u.world.readable(part); end <= max(start, a.at[place]) {
 				delete(a.open, place)
 			}
 		}

@@ -103,6 +103,23 @@ func (w *World) partitionUnrest(add complain) {
 	}
 }
 
+// readable is what readers must find in a partition at rest.
+func (w *World) readable(p *partBook) (start, end record.Offset) {
+	if p.state == nil {
+		return p.readable(nil)
+	}
+	return p.readable(w.replicaAt(p, p.state.Leader, &replica.View{}))
+}
+
+// readable is all that was ever committed and not retired. Where records may have
+// been given up, by an operator or by the atlas, it is all that the leader has.
+func (p *partBook) readable(leader *replica.View) (start, end record.Offset) {
+	if p.off() && leader != nil {
+		return leader.Start, leader.HighWatermark
+	}
+	return p.shownStart, p.high
+}
+
 // replicaAt looks at a running replica and returns into; nil: there is none.
 func (w *World) replicaAt(p *partBook, m message.NodeID, into *replica.View) *replica.View {
 	if m == message.NoNode || int(m) >= len(w.nodes) {
@@ -164,8 +181,11 @@ func (w *World) groupUnrest(add complain) {
 				}
 				held[id] = u
 				part := w.book.parts[id]
-				if part != nil && !part.deleted && next >= 0 && next < part.high && next >= part.shownStart {
-					add("a member does not read on", "client %d of group %q is at %d of %d in partition %s", u.plan.ID, name, next, part.high, id)
+				if part == nil || part.deleted || next < 0 {
+					continue
+				}
+				if start, end := w.readable(part); next >= start && next < end {
+					add("a member does not read on", "client %d of group %q is at %d of %d in partition %s", u.plan.ID, name, next, end, id)
 				}
 			}
 		}

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// Readers must find all that was ever committed, whatever a leader says. Only
+// where an operator gave records up it is what is left: all of that, still.
+func TestReadersMustFindWhatIsCommittedUnlessItWasGivenUp(t *testing.T) {
+	p := &partBook{high: 9, shownStart: 2}
+	leader := &replica.View{Start: 0, HighWatermark: 4}
+	start, end := p.readable(leader)
+	require.Equal(t, []record.Offset{2, 9}, []record.Offset{start, end})
+	p.unclean = true
+	start, end = p.readable(leader)
+	require.Equal(t, []record.Offset{0, 4}, []record.Offset{start, end})
+	start, end = p.readable(nil)
+	require.Equal(t, []record.Offset{2, 9}, []record.Offset{start, end})
+}
+
+// What was durable before a Reset says nothing about what comes after it, and a
+// Reset that was only asked for is not durable.
+func TestAResetIsNoProofOfAnythingDurable(t *testing.T) {
+	s := newStage(t)
+	r := s.holds(1, batch(0, 1, "a"))
+	s.book.asked(s.nodes[1], 1, effect.Reset{Log: part, Cut: 1, Start: 8})
+	require.EqualValues(t, 0, r.told)
+	require.EqualValues(t, 1, r.durable)
+}
+
+// A log that recovery found damaged, and without a checkpoint that can be used,
+// does not know what producers did in records that are retired. That is refused
+// of one that counts on its leader's log, and excused as long as it has not heard
+// of a leader, or when an operator made it lead.
+func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
+	s := newStage(t)
+	first, second := numbered(0, 0, 0), numbered(1, 0, 1)
+	r := s.holds(1, first, second)
+	r.memory.trim(1)
+	kept, err := log.Rebuild([]record.Header{header(second)}, 1)
+	require.NoError(t, err)
+	judge := func() { (&derivedState{}).judge(s.World, s.nodes[1], r, kept) }
+	judge()
+	s.refused("INV-12", "not what a rebuild gives")
+	r.forgetful = true
+	judge()
+	s.passed()
+	r.view.Matched = true
+	judge()
+	s.refused("INV-12", "not what a rebuild gives")
+	r.part.unclean = true
+	judge()
+	s.passed()
+}
