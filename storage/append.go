@@ -9,11 +9,23 @@ import (
 	"github.com/tamarack-mq/tamarack/storage/vfs"
 )
 
-// append writes whole batches at the end. On ErrNoRoom nothing has changed.
+// append writes whole batches at the end. On ErrNoRoom nothing has changed. What
+// is written keeps files open until it is flushed: when too many logs do that,
+// they do not wait for it.
 func (p *partition) append(a effect.Append) error {
 	if err := p.makeReady(a); err != nil {
 		return err
 	}
+	if err := p.put(a); err != nil {
+		return err
+	}
+	if p.store.handles.crowded() {
+		return p.flush()
+	}
+	return nil
+}
+
+func (p *partition) put(a effect.Append) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	begun, err := p.examine(a)

@@ -25,6 +25,7 @@ type handles struct {
 	most int // files open without being in use
 
 	mu     sync.Mutex
+	busy   int // in use
 	idle   int
 	newest *handle // of those that are idle
 	oldest *handle
@@ -58,8 +59,18 @@ func (c *handles) take(s *segment) (*handle, error) {
 	} else if h.users == 0 {
 		c.unlink(h)
 	}
+	if h.users == 0 {
+		c.busy++
+	}
 	h.users++
 	return h, nil
+}
+
+// crowded says that about as many files are in use as may be.
+func (c *handles) crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.busy > c.most/2
 }
 
 // adopt is take for a file that was just created.
@@ -67,6 +78,7 @@ func (c *handles) adopt(s *segment, f vfs.File) *handle {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.handle = &handle{file: f, of: s, users: 1}
+	c.busy++
 	return s.handle
 }
 
@@ -77,6 +89,7 @@ func (c *handles) release(h *handle) {
 	if h.users > 0 {
 		return
 	}
+	c.busy--
 	if h.doomed {
 		_ = h.file.Close()
 		return

@@ -30,7 +30,7 @@ type Options struct {
 	SegmentBytes  int32 // of logs that name no size of their own; 256 MiB
 	IndexInterval int32 // bytes of a segment between two index entries at least; 4 KiB
 	CacheBytes    int64 // of the newest batches, over all logs; 64 MiB. Negative: none
-	OpenFiles     int   // files kept open that are neither being written nor read; 1024
+	OpenFiles     int   // files kept open that are neither being written nor read, and logs that hold what is not flushed, about; 1024
 	// MarksEvery is the number of flushes after which a Flush also makes the
 	// flushed marks durable; 256. See Store.SyncMarks.
 	MarksEvery int

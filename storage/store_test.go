@@ -412,6 +412,29 @@ func TestManyLogsNeedFewOpenFiles(t *testing.T) {
 	require.Zero(t, d.open)
 }
 
+// A log that holds what is not flushed keeps its files open. When many do, they
+// are flushed without being asked.
+func TestManyUnflushedLogsNeedFewOpenFiles(t *testing.T) {
+	opts := small
+	opts.OpenFiles = 8
+	d := &counting{FS: simdisk.New()}
+	s, _, err := Open(d, opts, 1)
+	require.NoError(t, err)
+	most := 0
+	for i := range int32(100) {
+		id := record.PartitionID{Topic: 1, Index: i}
+		do(t, s, effect.CreateLog{Log: id})
+		fill(t, s, id, 0, 1, 1)
+		most = max(most, d.open)
+	}
+	require.LessOrEqual(t, most, 8+2*(8/2+1)+2, "idle ones, two of each log that is not flushed, the marks and the journal")
+	for i := range int32(100) {
+		do(t, s, effect.Flush{Log: record.PartitionID{Topic: 1, Index: i}})
+	}
+	require.NoError(t, s.Close(true))
+	require.Zero(t, d.open)
+}
+
 // counting counts open files.
 type counting struct {
 	vfs.FS

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // OS returns the file system below a folder of this machine. It makes the
@@ -45,7 +46,7 @@ func makeDurable(dir string) error {
 }
 
 func syncDir(path string) error {
-	d, err := os.Open(path)
+	d, err := patient(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -59,11 +60,34 @@ type osFS string
 func (o osFS) path(name string) string { return filepath.Join(string(o), filepath.FromSlash(name)) }
 
 func (o osFS) Create(name string) (File, error) {
-	return opened(os.OpenFile(o.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644))
+	return opened(patient(o.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC))
 }
 
 func (o osFS) Open(name string) (File, error) {
-	return opened(os.OpenFile(o.path(name), os.O_RDWR, 0))
+	return opened(patient(o.path(name), os.O_RDWR))
+}
+
+// shortPause and shortLimit are how long opening a file waits for a descriptor
+// from one attempt to the next, and in all.
+const (
+	shortPause = 5 * time.Millisecond
+	shortLimit = 10 * time.Second
+)
+
+// patient opens a file. Descriptors that have run out come back when files and
+// connections are closed: taking that for a failure of the disk, or of the file,
+// would end the node, or have a sound log fetched anew.
+func patient(path string, flag int) (*os.File, error) {
+	for waited := time.Duration(0); ; waited += shortPause {
+		f, err := os.OpenFile(path, flag, 0o644)
+		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+			return f, err
+		}
+		if waited >= shortLimit {
+			return nil, fmt.Errorf("%w: raise the limit of open files (ulimit -n), or lower that of connections", err)
+		}
+		time.Sleep(shortPause)
+	}
 }
 
 func opened(f *os.File, err error) (File, error) {

@@ -2,7 +2,9 @@ package tcp_test
 
 import (
 	"encoding/binary"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -58,4 +60,22 @@ func TestLargeFramesThatArriveTogetherAllArrive(t *testing.T) {
 	_, err = slow.Write(frame[2<<20:])
 	require.NoError(t, err)
 	require.Equal(t, produceOf(large), inbox.next(t).m)
+}
+
+// Connections that say nothing are bounded like those that do.
+func TestSilentConnectionsAreBounded(t *testing.T) {
+	n, _ := node(t, &book{}, 1, func(c *tcp.Config) { c.Limits.MaxConnections = 1 })
+	const handshakes = 64
+	var last net.Conn
+	for range 1 + handshakes + 1 {
+		conn, err := net.Dial("tcp", n.Address().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		last = conn
+	}
+	require.NoError(t, last.SetDeadline(time.Now().Add(handshakes*time.Second)))
+	began := time.Now()
+	_, err := last.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.Less(t, time.Since(began), 5*time.Second, "not only after the time that a handshake may take")
 }

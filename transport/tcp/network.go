@@ -199,9 +199,18 @@ func (n *Network) accept() {
 			}
 			continue
 		}
-		n.running.Go(func() { n.serve(conn) })
+		count, ok := n.keep(conn)
+		if !ok || count > n.cfg.Limits.MaxConnections+handshakes {
+			n.forget(conn) // without a word: what shook no hands yet must be bounded as well
+			continue
+		}
+		n.running.Go(func() { n.serve(conn, count) })
 	}
 }
+
+// handshakes is how many connections beyond the limit may be shaking hands, to
+// be told that there are too many, or to turn out to be nodes.
+const handshakes = 64
 
 // keep takes note of a connection, so that Close finds it, and tells how many
 // there are. It says no when the network is closed.
@@ -223,12 +232,8 @@ func (n *Network) forget(conn net.Conn) {
 }
 
 // serve shakes hands with whoever connected and serves it until it leaves.
-func (n *Network) serve(conn net.Conn) {
-	count, ok := n.keep(conn)
+func (n *Network) serve(conn net.Conn, count int) {
 	defer n.forget(conn)
-	if !ok {
-		return
-	}
 	tune(conn)
 	log := n.cfg.Log.With("remote", conn.RemoteAddr().String())
 	_ = conn.SetDeadline(time.Now().Add(handshakeTime))
