@@ -28,6 +28,7 @@ func foldGroup(r *rolling, m message.Message) bool {
 		r.text(m.Member)
 		r.fold(uint64(m.MemberEpoch))
 		r.offsets(m.Offsets)
+		r.fold(m.Number)
 	case *message.CommitOffsetsReply:
 		r.fold(uint64(m.Code))
 		r.committed(m.Offsets)

@@ -8,13 +8,15 @@ import (
 )
 
 // committer sends the commits of a group one after the other. An earlier one
-// is answered for good before a later one is sent, so a retry never moves a
-// position back.
+// is answered or given up before a later one is sent, so a retry never moves a
+// position back; and they are counted, so that the coordinator refuses an
+// attempt that was given up and arrives behind a later one.
 type committer struct {
 	k        *consumer
 	queue    []*commit
 	flying   bool
 	failures int
+	last     uint64 // number of the newest commit of the queue
 	again    alarm
 	idle     []func() // told when nothing is left
 }
@@ -24,6 +26,7 @@ type commit struct {
 	entries []entry
 	group   string
 	member  *member // nil: from outside
+	number  uint64  // rises; every attempt has the same
 	until   message.Time
 	alone   bool // not sent a second time once its outcome is unknown (AtMostOnce)
 	own     bool // the client's own, not the application's
@@ -204,6 +207,8 @@ func (q *committer) whenIdle(done func()) {
 }
 
 func (q *committer) add(one *commit) {
+	q.last++
+	one.number = q.last
 	q.queue = append(q.queue, one)
 	q.run()
 }
@@ -255,7 +260,7 @@ func (one *commit) gone(i int) bool {
 func (q *committer) send(one *commit, n *node) {
 	m := &message.CommitOffsets{Group: one.group, MemberEpoch: -1}
 	if one.member != nil {
-		m.Member, m.MemberEpoch = one.member.id, one.member.epoch
+		m.Member, m.MemberEpoch, m.Number = one.member.id, one.member.epoch, one.number
 	}
 	var sent []int
 	for i, e := range one.entries {

@@ -237,6 +237,7 @@ func TestCommitsGoOneAfterTheOther(t *testing.T) {
 	s.do(func(op Op) Input { return Commit{Op: op} })
 	c, r := next[*message.CommitOffsets](s)
 	require.Equal(t, record.Offset(11), r.Offsets[0].Offset)
+	require.Equal(t, uint64(1), r.Number)
 	require.Equal(t, 0, has[*message.CommitOffsets](s))
 	s.answer(c, &message.CommitOffsetsReply{Code: message.NotCoordinator, Offsets: []message.CommittedOffset{{ID: orders0, Code: message.NotCoordinator}}})
 	s.pass(message.Second)
@@ -244,9 +245,11 @@ func TestCommitsGoOneAfterTheOther(t *testing.T) {
 	c, r = next[*message.CommitOffsets](s)
 	require.Equal(t, message.NodeID(2), c.Node)
 	require.Equal(t, record.Offset(11), r.Offsets[0].Offset, "a retry never follows a later one")
+	require.Equal(t, uint64(1), r.Number, "it is the same commit")
 	s.answer(c, &message.CommitOffsetsReply{Offsets: []message.CommittedOffset{{ID: orders0}}})
 	_, r = next[*message.CommitOffsets](s)
 	require.Equal(t, record.Offset(12), r.Offsets[0].Offset)
+	require.Equal(t, uint64(2), r.Number)
 }
 
 func TestAtMostOnceCommitsBeforeItHandsOver(t *testing.T) {

@@ -64,6 +64,10 @@ func appendValue(b []byte, v value) []byte {
 		b = binary.AppendVarint(b, int64(v.leaderEpoch))
 		b = appendText(b, v.note)
 		b = binary.AppendVarint(b, int64(v.at))
+		if v.by.number > 0 {
+			b = binary.AppendVarint(appendText(b, v.by.member), int64(v.by.epoch))
+			b = binary.AppendUvarint(b, v.by.number)
+		}
 	}
 	return b
 }
@@ -188,12 +192,19 @@ func (r *reader) value(k kind) value {
 	case kindTarget:
 		return targetValue{r.partitions()}
 	}
-	return offsetValue{
+	v := offsetValue{
 		offset:      record.Offset(r.varint()),
 		leaderEpoch: record.LeaderEpoch(r.int32()),
 		note:        r.text(),
 		at:          record.Timestamp(r.varint()),
 	}
+	if len(r.rest) > 0 { // only of a commit that is counted
+		v.by = turn{r.text(), message.MemberEpoch(r.int32()), r.uvarint()}
+		if r.err == nil && v.by.number == 0 {
+			r.fail(errRange)
+		}
+	}
+	return v
 }
 
 func (r *reader) member() memberValue {

@@ -24,6 +24,9 @@ func samples() []change {
 		{key{kind: kindOffset, group: "g", id: record.PartitionID{Topic: 3, Index: 1}}, offsetValue{
 			offset: 42, leaderEpoch: record.NoLeaderEpoch, note: "n", at: 1_700_000_000_000,
 		}},
+		{key{kind: kindOffset, group: "g", id: record.PartitionID{Topic: 3, Index: 1}}, offsetValue{
+			offset: 42, leaderEpoch: 7, at: 1_700_000_000_000, by: turn{member: "m", epoch: 3, number: 9},
+		}},
 		{key{kind: kindOffset, group: "g", id: record.PartitionID{Topic: 3, Index: 1}}, nil},
 	}
 }

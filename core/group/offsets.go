@@ -14,7 +14,10 @@ import (
 // without a member, commits are taken only while the group has no members.
 //
 // A partition that is not the member's is answered StaleMemberEpoch by itself;
-// the others of the request are stored.
+// the others of the request are stored. An attempt of a commit that the member
+// has followed with a later one is answered OutOfOrderSequence: requests of one
+// member come over several connections, and one that was given up on may still
+// be on its way. It must not move back what was acknowledged since (INV-24).
 func (s *shard) commit(now message.Now, r *message.CommitOffsets) message.Reply {
 	g := s.state.groups[r.Group]
 	m, code := s.committer(g, r.Member, r.MemberEpoch)
@@ -22,13 +25,20 @@ func (s *shard) commit(now message.Now, r *message.CommitOffsets) message.Reply 
 		return message.Fail(r, code, "")
 	}
 	reply := &message.CommitOffsetsReply{Offsets: make([]message.CommittedOffset, len(r.Offsets))}
+	var by turn
+	if m != nil && r.Number > 0 {
+		by = turn{m.id, r.MemberEpoch, r.Number}
+	}
 	for i, o := range r.Offsets {
 		code := s.home.checkOffset(o)
 		if code == message.None && m != nil && !m.mayCommit(o.ID) {
 			code = message.StaleMemberEpoch
 		}
+		if code == message.None && m != nil && g.offsets[o.ID].by.after(by) {
+			code = message.OutOfOrderSequence
+		}
 		if code == message.None {
-			g = s.store(now, r.Group, g, m, o)
+			g = s.store(now, r.Group, g, by, m != nil, o)
 		}
 		reply.Offsets[i] = message.CommittedOffset{ID: o.ID, Code: code}
 	}
@@ -62,16 +72,17 @@ func (s *shard) current(g *group, id string, epoch message.MemberEpoch) (*member
 }
 
 // store writes one position, and before the first one of a group that is not
-// there yet the group itself. A member's commit that changes nothing leaves no
-// record; one from outside does, since it lengthens the life of the offset.
-func (s *shard) store(now message.Now, name string, g *group, m *member, o message.GroupOffset) *group {
+// there yet the group itself. A member's commit that changes nothing, or a repeat
+// of it, leaves no record; one from outside does, since it lengthens the life of
+// the offset.
+func (s *shard) store(now message.Now, name string, g *group, by turn, inside bool, o message.GroupOffset) *group {
 	if g == nil || !g.made {
 		s.write(key{kind: kindGroup, group: name}, groupValue{epoch: s.state.floor, emptySince: now.Wall})
 		g = s.state.groups[name]
 		s.armGroup(now, g)
 	}
-	v := offsetValue{offset: o.Offset, leaderEpoch: o.LeaderEpoch, note: o.Note, at: now.Wall}
-	if old, had := g.offsets[o.ID]; m != nil && had {
+	v := offsetValue{offset: o.Offset, leaderEpoch: o.LeaderEpoch, note: o.Note, at: now.Wall, by: by}
+	if old, had := g.offsets[o.ID]; inside && had {
 		old.at = v.at
 		if old == v {
 			return g

@@ -53,6 +53,44 @@ func TestOnlyTheOwnerUnderItsEpochCommits(t *testing.T) {
 	require.Equal(t, &message.FetchOffsetsReply{Offsets: []message.GroupOffset{}}, b.ask(&message.FetchOffsets{Group: "nobody"}))
 }
 
+// The position a member has committed last is not moved back by an earlier
+// attempt that was under way all the time; also not after the coordinator has
+// moved, for a late request may find any node coordinating again.
+func TestALateAttemptOfAnEarlierCommitIsRefused(t *testing.T) {
+	b := newBench(t, Config{})
+	p0 := parts(b.topic("orders", 1), 0)[0]
+	a := b.process("g", "a", "orders")
+	a.beat()
+	commit := func(number uint64, offset record.Offset) message.Code {
+		reply := b.ask(&message.CommitOffsets{Group: "g", Member: "a", MemberEpoch: a.epoch, Number: number,
+			Offsets: []message.GroupOffset{{ID: p0, Offset: offset}}}).(*message.CommitOffsetsReply)
+		require.Equal(t, message.None, reply.Code)
+		require.Len(t, reply.Offsets, 1)
+		return reply.Offsets[0].Code
+	}
+	require.Equal(t, message.None, commit(1, 166))
+	require.Equal(t, message.None, commit(3, 194))
+	for range 2 {
+		require.Equal(t, message.OutOfOrderSequence, commit(1, 166), "it was answered long ago")
+		require.Equal(t, message.OutOfOrderSequence, commit(2, 180), "it was given up")
+		require.Equal(t, message.None, commit(3, 194), "a repeat of the newest is one")
+		require.Equal(t, record.Offset(194), b.position("g", p0))
+		b.failover()
+	}
+	require.Equal(t, message.None, commit(4, 194), "it changes nothing but what is late")
+	require.Equal(t, message.OutOfOrderSequence, commit(3, 200))
+	require.Equal(t, message.None, commit(5, 170), "who seeks back may commit that")
+	require.Equal(t, record.Offset(170), b.position("g", p0))
+
+	a.epoch = message.LeaveEpoch
+	a.beat()
+	a.epoch = message.JoinEpoch // who joins anew counts anew
+	a.beat()
+	require.Equal(t, message.None, commit(1, 160))
+	require.Equal(t, record.Offset(160), b.position("g", p0))
+	b.sound()
+}
+
 func TestEachOffsetIsCheckedByItself(t *testing.T) {
 	b := newBench(t, Config{MaxNote: 3})
 	orders := b.topic("orders", 2)

@@ -89,6 +89,21 @@ type offsetValue struct {
 	leaderEpoch record.LeaderEpoch
 	note        string
 	at          record.Timestamp // wall time of the commit
+	by          turn
+}
+
+// turn names a commit of a member that counts its commits. The zero turn is of
+// one that is not counted.
+type turn struct {
+	member string
+	epoch  message.MemberEpoch
+	number uint64
+}
+
+// after says that a commit follows another one that the same member made under
+// the same epoch. Across epochs the epoch tells.
+func (t turn) after(other turn) bool {
+	return t.member == other.member && t.epoch == other.epoch && other.number > 0 && t.number > other.number
 }
 
 func (markerValue) isValue() {}

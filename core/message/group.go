@@ -42,11 +42,17 @@ type GroupHeartbeatReply struct {
 
 // CommitOffsets stores positions of a group. Member empty and MemberEpoch -1
 // commit from outside, which is refused while the group has members.
+//
+// A member counts its commits from 1 in Number; every attempt of one carries the
+// same. An attempt that was given up may still be on its way when the next
+// commit is answered: by its lower number the coordinator knows it, and refuses
+// it with OutOfOrderSequence. 0 is not counted, and not protected.
 type CommitOffsets struct {
 	Group       string
 	Member      string
 	MemberEpoch MemberEpoch
 	Offsets     []GroupOffset
+	Number      uint64
 }
 
 // GroupOffset is the position in one partition: the offset of the next record
