@@ -54,7 +54,8 @@ func WithClusterID(id string) Option { return func(s *settings) { s.clusterID = 
 // AcksLeader or AcksNone.
 func WithAcks(acks message.Acks) Option { return func(s *settings) { s.config.Acks = acks } }
 
-// WithoutIdempotence lets retries append a record twice.
+// WithoutIdempotence lets retries append a record twice, and a record whose
+// outcome is Unknown arrive late, behind records that were published after it.
 func WithoutIdempotence() Option { return func(s *settings) { s.config.Idempotent = false } }
 
 // WithLinger lets a batch that is not full wait for more records.
