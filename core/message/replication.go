@@ -22,7 +22,7 @@ type ReplicaFetchPartition struct {
 	ID          record.PartitionID
 	LeaderEpoch record.LeaderEpoch // of the leadership that the follower follows
 	Offset      record.Offset      // the follower's log end
-	LastEpoch   record.LeaderEpoch // epoch of its last record
+	LastEpoch   record.LeaderEpoch // epoch of its last record; NoLeaderEpoch: it knows nothing below Offset, and is to be told (CarryOver)
 	Flushed     record.Offset      // how far its log is on disk
 	LogStart    record.Offset
 }
