@@ -21,13 +21,20 @@ func delivery(d *dossier) []Violation {
 		case history.Assigned, history.Revoked:
 			follow(next, by, op)
 		case history.Poll:
-			if next[by] == nil {
-				next[by] = map[Place]int64{}
+			mine := next[by]
+			if mine == nil {
+				mine = map[Place]int64{}
+				next[by] = mine
 			}
+			var at Place
+			var due int64
+			known := false
 			for i := range op.Records {
 				r := &op.Records[i]
-				at := Place{r.TopicID, r.Partition}
-				due, known := next[by][at]
+				if now := (Place{r.TopicID, r.Partition}); i == 0 || now != at {
+					at = now
+					due, known = mine[at]
+				}
 				if known && r.Offset != due && !d.excused(at, due, r.Offset) {
 					word := "skipped poll"
 					if r.Offset < due {
@@ -36,7 +43,10 @@ func delivery(d *dossier) []Violation {
 					found = append(found, Violation{"INV-9", word, fmt.Sprintf(
 						"client %d was given %s@%d where %d was due", op.Client, at, r.Offset, due), []int64{op.ID}})
 				}
-				next[by][at] = r.Offset + 1
+				due, known = r.Offset+1, true
+				if i+1 == len(op.Records) || op.Records[i+1].TopicID != at.TopicID || op.Records[i+1].Partition != at.Partition {
+					mine[at] = due
+				}
 			}
 		}
 	}
@@ -133,18 +143,25 @@ func (g *groupWork) note(op *history.Operation) {
 	switch op.Kind {
 	case history.Poll:
 		g.styles[op.Style]++
-		if g.mine[by] == nil {
-			g.mine[by] = map[Place]int64{}
+		mine := g.mine[by]
+		if mine == nil {
+			mine = map[Place]int64{}
+			g.mine[by] = mine
 		}
+		var at Place
+		var given map[int64]int
 		for i := range op.Records {
 			r := &op.Records[i]
-			at := Place{r.TopicID, r.Partition}
-			if g.given[at] == nil {
-				g.given[at] = map[int64]int{}
-				g.places = append(g.places, at)
+			if now := (Place{r.TopicID, r.Partition}); given == nil || now != at {
+				at = now
+				if given = g.given[at]; given == nil {
+					given = map[int64]int{}
+					g.given[at] = given
+					g.places = append(g.places, at)
+				}
 			}
-			g.given[at][r.Offset]++
-			g.mine[by][at] = max(g.mine[by][at], r.Offset+1)
+			given[r.Offset]++
+			mine[at] = max(mine[at], r.Offset+1)
 		}
 	case history.Commit:
 		for _, p := range op.Positions {

@@ -83,6 +83,7 @@ type dossier struct {
 	*Case
 	places []Place // every partition that is spoken of
 	at     map[Place]*partition
+	last   *partition // that was looked up: what comes next mostly is of the same
 	groups []string
 	offset map[string]map[Place]*offsetHistory // by group
 	// early are the groups with a member that commits before it hands over.
@@ -96,8 +97,7 @@ type partition struct {
 	place     Place
 	final     *Log
 	publishes []*history.Operation // all that were sent to it, as far as known
-	// seen are committed records by offset: read by somebody, or there at rest.
-	seen map[int64]*history.Record
+	seen      offsets
 	// where are the offsets at which a value was seen, rising.
 	where map[string][]int64
 	reads []*history.Operation // of kind Read
@@ -116,11 +116,15 @@ type positioned struct {
 }
 
 func (d *dossier) partition(p Place) *partition {
+	if d.last != nil && d.last.place == p {
+		return d.last
+	}
 	if d.at[p] == nil {
-		d.at[p] = &partition{place: p, seen: map[int64]*history.Record{}, where: map[string][]int64{}}
+		d.at[p] = &partition{place: p, where: map[string][]int64{}}
 		d.places = append(d.places, p)
 	}
-	return d.at[p]
+	d.last = d.at[p]
+	return d.last
 }
 
 func index(c *Case) *dossier {
@@ -148,7 +152,7 @@ func index(c *Case) *dossier {
 			p.where[value] = slices.Compact(p.where[value])
 		}
 		for value := range p.where { // a publish whose answer was lost, found by what it left
-			if op := d.byValue[value]; op != nil && !slices.Contains(p.publishes, op) && op.TopicID == 0 {
+			if op := d.byValue[value]; op != nil && op.TopicID == 0 && !slices.Contains(p.publishes, op) {
 				p.publishes = append(p.publishes, op)
 			}
 		}
@@ -176,7 +180,8 @@ func (d *dossier) add(op *history.Operation) {
 			}
 			at := Place{r.TopicID, r.Partition}
 			d.partition(at).see(r)
-			if op.Group != "" {
+			if op.Group != "" && (i+1 == len(op.Records) || op.Records[i+1].Offset != r.Offset+1 ||
+				op.Records[i+1].TopicID != r.TopicID || op.Records[i+1].Partition != r.Partition) { // of a run the last one counts
 				h := d.offsets(op.Group, at)
 				h.given = max(h.given, r.Offset+1)
 			}
@@ -210,9 +215,9 @@ func (d *dossier) offsets(group string, p Place) *offsetHistory {
 }
 
 func (p *partition) see(r *history.Record) {
-	switch first := p.seen[r.Offset]; {
+	switch first := p.seen.at(r.Offset); {
 	case first == nil:
-		p.seen[r.Offset] = r
+		p.seen.put(r)
 	case bytes.Equal(first.Value, r.Value):
 		return // most records are read many times, at one place
 	}

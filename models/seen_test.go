@@ -1,0 +1,31 @@
+package models
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+func TestWhatWasSeenIsFoundByItsOffset(t *testing.T) {
+	var o offsets
+	want := map[int64]*history.Record{}
+	// In order, out of order, negative, and one so far off that the slice reaches
+	// it only later.
+	for _, offset := range []int64{0, 1, 2, 5000, -1, 900, 1 << 60, 2500, 4999, 5001} {
+		r := &history.Record{Offset: offset}
+		require.Nil(t, o.at(offset))
+		o.put(r)
+		want[offset] = r
+	}
+	got := map[int64]*history.Record{}
+	o.each(func(r *history.Record) { got[r.Offset] = r })
+	require.Equal(t, want, got)
+	for offset, r := range want {
+		require.Same(t, r, o.at(offset))
+	}
+	require.Less(t, len(o.low), 10_000)
+	require.Nil(t, o.at(3))
+	require.Nil(t, o.at(1<<59))
+}
