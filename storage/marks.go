@@ -16,6 +16,7 @@ type marks struct {
 	free    []int
 	dirty   []int // slots written since the last sync
 	since   int   // lazy updates since the last sync
+	buf     [slotSize]byte
 }
 
 // openMarks opens the file and writes all slots again, in both copies. It is
@@ -206,15 +207,16 @@ func (m *marks) touch(n int) {
 	}
 }
 
+// write writes one copy of a slot or both. mu is held.
 func (m *marks) write(n int, first, second bool) error {
-	b := m.slots[n].encode(n)
+	m.buf = m.slots[n].encode(n)
 	if first {
-		if err := writeFull(m.file, b[:], slotPosition(n)); err != nil {
+		if err := writeFull(m.file, m.buf[:], slotPosition(n)); err != nil {
 			return err
 		}
 	}
 	if second {
-		return writeFull(m.file, b[:], slotPosition(n)+copyGap)
+		return writeFull(m.file, m.buf[:], slotPosition(n)+copyGap)
 	}
 	return nil
 }

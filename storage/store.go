@@ -104,6 +104,10 @@ func (s *Store) judge(op string, err error) error {
 	if err == nil {
 		return nil
 	}
+	return s.failed(op, err)
+}
+
+func (s *Store) failed(op string, err error) error { // apart: here err is on the heap
 	harmless := errors.Is(err, ErrNoRoom) && !errors.Is(err, errUndo)
 	var damage *DamageError
 	if harmless || errors.Is(err, errMisuse) || errors.Is(err, ErrNoLog) || errors.As(err, &damage) {

@@ -9,6 +9,7 @@ import (
 const (
 	pageSize   = 4096
 	sectorSize = 512
+	mostSpare  = 4 // pages that a file keeps memory for
 )
 
 // content is a file without its name.
@@ -20,10 +21,10 @@ const (
 type content struct {
 	data    []byte
 	durable int64
-	dirty   []page // in rising order
-	shared  bool   // with a clone: copy before writing in place
-	spare   []byte // the old of a page that was synced, for the next one
-	gone    bool   // has no name any more; counts no longer as used
+	dirty   []page   // in rising order
+	shared  bool     // with a clone: copy before writing in place
+	spare   [][]byte // the old of pages that were synced, for the next ones
+	gone    bool     // has no name any more; counts no longer as used
 }
 
 // page is a page that was written since it was last synced.
@@ -78,8 +79,10 @@ func (c *content) find(n int64) (int, bool) {
 func (c *content) keep(p *page) {
 	p.kept = true
 	if from, to := p.span(min(c.durable, int64(len(c.data)))); from < to {
-		p.old = append(c.spare[:0], c.data[from:to]...)
-		c.spare = nil
+		if k := len(c.spare); k > 0 {
+			p.old, c.spare = c.spare[k-1][:0], c.spare[:k-1]
+		}
+		p.old = append(p.old, c.data[from:to]...)
 	}
 }
 
@@ -148,8 +151,8 @@ func (c *content) sync() {
 		if p.clean && p.number*pageSize < c.durable {
 			return false
 		}
-		if p.old != nil {
-			c.spare = p.old
+		if p.old != nil && len(c.spare) < mostSpare {
+			c.spare = append(c.spare, p.old)
 		}
 		return true
 	})
