@@ -6,6 +6,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 )
@@ -175,7 +176,9 @@ func (w *World) groupUnrest(add complain) {
 	for _, name := range names {
 		held := map[record.PartitionID]*user{}
 		for _, u := range members[name] {
-			for id, next := range u.script.(*member).owned {
+			mine := u.script.(*member).owned
+			for _, id := range order.KeysBy(mine, record.PartitionID.Compare) { // the sentence must be the same each time
+				next := mine[id]
 				if other := held[id]; other != nil {
 					add("two members hold one partition at rest", "clients %d and %d of group %q hold %s", other.plan.ID, u.plan.ID, name, id)
 				}
