@@ -110,6 +110,9 @@ func styles(d *dossier) []Violation {
 	for _, name := range sortedKeys(groups) {
 		g := groups[name]
 		found = append(found, g.beyond...)
+		if d.Forgotten[name] {
+			continue // it began anew somewhere
+		}
 		if g.only(history.AtLeastOnce) {
 			found = append(found, g.skipped(d, name)...)
 		}

@@ -46,6 +46,9 @@ type Case struct {
 	// Lossy are the partitions of which records may have been given up: an
 	// operator's unclean election said so, or the topic is gone.
 	Lossy map[Place]bool
+	// Forgotten are the groups whose coordinator's log may have been given up:
+	// members, epochs and positions may be gone.
+	Forgotten map[string]bool
 	// Internal are the topics that the cluster writes by itself: what readers
 	// see there was published by no client.
 	Internal map[uint64]bool
@@ -145,6 +148,7 @@ func index(c *Case) *dossier {
 	}
 	slices.SortFunc(d.places, comparePlaces)
 	slices.Sort(d.groups)
+	d.groups = slices.DeleteFunc(d.groups, func(group string) bool { return c.Forgotten[group] })
 	for _, at := range d.places {
 		p := d.at[at]
 		for value := range p.where {

@@ -357,3 +357,17 @@ func TestWhatWasGivenUpIsNotHeldAgainstTheCluster(t *testing.T) {
 		Operations: s.ops, Final: []Log{{TopicID: topic}}, Lossy: map[Place]bool{here: true},
 	}))
 }
+
+func TestAGroupWhoseLogWasGivenUpMayForget(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.poll(2, history.AtMostOnce, record(0, "a"))
+	s.commit(2, "m", 1, 1)
+	s.poll(3, history.AtMostOnce, record(0, "a"))
+	s.commit(3, "n", 2, 1)
+	s.commit(2, "m", 1, 1)
+	s.fetch(history.None)
+	final := []Log{{TopicID: topic, End: 1, Records: []history.Record{record(0, "a")}}}
+	require.NotEmpty(t, Judge(&Case{Operations: s.ops, Final: final}))
+	require.Empty(t, Judge(&Case{Operations: s.ops, Final: final, Forgotten: map[string]bool{"g": true}}))
+}

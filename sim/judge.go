@@ -24,6 +24,12 @@ func (w *World) judge() {
 			c.Lossy[models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}] = true
 		}
 	}
+	c.Forgotten = map[string]bool{}
+	for i := range w.plan.Clients {
+		if g := w.plan.Clients[i].Group; g != "" && w.shardGivenUp(g) {
+			c.Forgotten[g] = true
+		}
+	}
 	for _, v := range models.Judge(&c) {
 		w.fail(v.Invariant, 0, v.Anomaly, "%s: %s", v.Anomaly, v.Text)
 		return

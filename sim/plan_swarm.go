@@ -92,6 +92,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 		}
 	}
 	faults = append(faults, drawSacrifices(r.Split("sacrifices"), p)...)
+	faults = append(faults, drawLateProposals(r.Split("late proposals"), p)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:

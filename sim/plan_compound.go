@@ -41,3 +41,28 @@ func drawSacrifices(r *chance.Stream, p *Plan) []Fault {
 		at += behind + gone + Span(r.Between(3000, 9000))*Millisecond
 	}
 }
+
+// drawLateProposals draws disks that are swapped while a leader cannot tell the
+// controller that their node has caught up: what it has proposed arrives when
+// the node is another one (KIP-903). The proposal must be made, and arrive,
+// within the leader's session.
+func drawLateProposals(r *chance.Stream, p *Plan) []Fault {
+	c := &p.Cluster
+	if c.Nodes == c.Voters || !r.OneIn(6) {
+		return nil
+	}
+	var faults []Fault
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); at < end; at += Span(r.Between(3000, 8000)) * Millisecond {
+		t := &p.Topics[r.Below(int64(len(p.Topics)))]
+		leader := "leader " + t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		node := int(r.Between(int64(c.Voters)+1, int64(c.Nodes)))
+		mute := p.Timing.BrokerSession * Span(r.Between(50, 95)) / 100
+		faults = append(faults, Fault{At: at, For: Span(r.Between(20, 200)) * Millisecond, Kind: Crash, Node: node})
+		for voter := 1; voter <= c.Voters; voter++ {
+			faults = append(faults, Fault{At: at + 20*Millisecond, For: mute, Kind: OneWay, Target: leader, Peer: voter})
+		}
+		faults = append(faults, Fault{At: at + mute/2, For: 20 * Millisecond, Kind: SwapDisk, Node: node})
+	}
+	return faults
+}
