@@ -17,7 +17,7 @@ type Verdict string
 const (
 	Found    Verdict = "found"
 	Missed   Verdict = "missed"    // no seed of the budget failed
-	Mistaken Verdict = "mistaken"  // a seed failed, but by another invariant
+	Mistaken Verdict = "mistaken"  // seeds failed, but by other invariants
 	Flaky    Verdict = "unfounded" // the unedited code fails all those seeds as well
 	Unfit    Verdict = "unfit"     // the edit does not fit the code, or does not compile
 )
@@ -87,11 +87,12 @@ func (h *Hunter) hunt(ctx context.Context, o *Outcome) {
 	h.search(ctx, o, binary)
 }
 
-// search runs seeds until one fails that the unedited code passes. A seed that
-// the unedited code fails as well says nothing about the bug, and is passed
-// over.
+// search runs seeds until one fails as it must. One that the unedited code fails
+// as well says nothing about the bug and is passed over; so is one that breaks
+// another invariant, which is told if nothing better comes.
 func (h *Hunter) search(ctx context.Context, o *Outcome, binary string) {
 	o.Verdict = Missed
+	mistakes := 0
 	for first := h.First; o.Seeds < o.Bug.Seeds; {
 		failing, err := h.Runner.FirstFailure(ctx, binary, first, o.Bug.Seeds-o.Seeds)
 		if err != nil {
@@ -110,16 +111,28 @@ func (h *Hunter) search(ctx context.Context, o *Outcome, binary string) {
 			return
 		}
 		if same != nil {
-			o.Verdict, o.Detail = Flaky, fmt.Sprintf("the unedited code fails seed %d too: %s, %s", failing.Seed, same.Invariant, same.Sentence)
+			if o.Verdict == Missed {
+				o.Verdict, o.Detail = Flaky, fmt.Sprintf("the unedited code fails seed %d too: %s, %s", failing.Seed, same.Invariant, same.Sentence)
+			}
 			continue
 		}
-		o.Seed, o.Invariant, o.Sentence, o.Detail = failing.Seed, failing.Invariant, failing.Sentence, ""
-		if o.Verdict = Mistaken; slices.Contains(o.Bug.Invariants, failing.Invariant) {
+		found := slices.Contains(o.Bug.Invariants, failing.Invariant)
+		if found || o.Verdict != Mistaken {
+			o.Seed, o.Invariant, o.Sentence, o.Detail = failing.Seed, failing.Invariant, failing.Sentence, ""
+			o.Verdict = Mistaken
+		}
+		if found {
 			o.Verdict = Found
 		}
-		return
+		if mistakes++; found || mistakes == enoughMistakes {
+			return
+		}
 	}
 }
+
+// enoughMistakes is the number of seeds that may break other invariants than
+// those of a bug before it is given up: its file must be wrong.
+const enoughMistakes = 10
 
 // passed runs one seed with the unedited code; nil: it passes.
 func (h *Hunter) passed(ctx context.Context, seed uint64) (*Failing, error) {

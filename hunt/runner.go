@@ -9,24 +9,17 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"time"
 )
 
 // Campaigns runs seeds by starting `simrun run` of a binary: a mutant may
 // panic, hang or use up memory, and must not take the hunter with it.
 type Campaigns struct {
-	Workers int           // runs side by side; 0: one for each core
-	Limit   time.Duration // of one campaign; 0: none
+	Workers int // runs side by side; 0: one for each core
 }
 
 // FirstFailure runs seeds from first on, count at most, until one fails. Of the
 // seeds that fail the lowest is returned, however many ran side by side.
 func (c Campaigns) FirstFailure(ctx context.Context, binary string, first uint64, count int) (*Failing, error) {
-	if c.Limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Limit)
-		defer cancel()
-	}
 	file, err := os.CreateTemp("", "hunt-*.json")
 	if err != nil {
 		return nil, err

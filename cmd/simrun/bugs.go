@@ -123,14 +123,20 @@ func huntAll(ctx context.Context, root string, bugs []hunt.Bug, start uint64, jo
 	}
 	defer os.RemoveAll(work)
 	workers := max(1, runtime.GOMAXPROCS(0)/max(1, jobs))
-	h := &hunt.Hunter{Root: root, Work: work, First: start, Runner: hunt.Campaigns{Workers: workers, Limit: limit}}
+	h := &hunt.Hunter{Root: root, Work: work, First: start, Runner: hunt.Campaigns{Workers: workers}}
 	outcomes := make([]hunt.Outcome, len(bugs))
 	var group errgroup.Group
 	var print sync.Mutex
 	group.SetLimit(max(1, jobs))
 	for i := range bugs {
 		group.Go(func() error {
-			outcomes[i] = h.Hunt(ctx, bugs[i])
+			within := ctx
+			if limit > 0 {
+				var cancel context.CancelFunc
+				within, cancel = context.WithTimeout(ctx, limit)
+				defer cancel()
+			}
+			outcomes[i] = h.Hunt(within, bugs[i])
 			print.Lock()
 			defer print.Unlock()
 			hunt.Row(os.Stdout, &outcomes[i])
