@@ -230,6 +230,15 @@ func TestAnotherProcessUnderTheSameNumberIsToldSo(t *testing.T) {
 		}})
 	}
 	c.nodes[1].mayHalt = true
+	first := c.nodes[1].core.Status(c.now.Mono).Epoch
+	c.wait("the other process is registered", func() bool {
+		return c.nodes[0].core.Image().Broker(2).Epoch > first
+	})
+	for _, h := range c.nodes {
+		h.inbox = append(h.inbox, effect.Received{From: 2, Msg: &message.BrokerHeartbeat{
+			Node: 2, Epoch: c.nodes[0].core.Image().Broker(2).Epoch,
+		}})
+	}
 	c.wait("the first process stops", func() bool { return c.nodes[1].halted != "" })
 	require.Contains(t, c.nodes[1].halted, "registered by another process")
 }

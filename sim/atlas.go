@@ -87,9 +87,6 @@ func (a *atlas) affords(node int32) bool {
 		if hit >= metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(state.Replicas)) {
 			return false
 		}
-		if part.high == 0 {
-			continue
-		}
 		others := 0
 		for _, set := range [][]message.NodeID{state.ISR, state.ELR} {
 			for _, m := range set {
@@ -124,8 +121,12 @@ func (a *atlas) spares(node int32) bool {
 			continue
 		}
 		clean := false
+		part := w.book.part(state.ID)
 		for _, m := range state.ISR {
-			clean = clean || int32(m) != node && a.clean(int32(m), state.ID)
+			r := part.at(int32(m))
+			// The image may know it from before it went down, or its disk was swapped.
+			clean = clean || int32(m) != node && a.clean(int32(m), state.ID) && w.nodes[m].up &&
+				r != nil && r.exists && r.durable >= part.high
 		}
 		left := len(state.Replicas) - 1
 		if !clean || left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(state.Replicas)) {
@@ -143,11 +144,26 @@ func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 		ail.hits = map[record.PartitionID][]string{}
 	}
 	for _, part := range a.world.book.list {
-		if r := part.at(node); r != nil && r.exists && hit(part) {
+		if a.placed(node, part) && hit(part) {
 			ail.owed[part.id] = true
 			delete(ail.mended, part.id)
 		}
 	}
+}
+
+// placed says whether a node has, or is to have, a replica of a partition. One
+// that it has not made yet may be in the in-sync set all the same: a partition
+// begins with all its replicas in sync.
+func (a *atlas) placed(node int32, part *partBook) bool {
+	if r := part.at(node); r != nil && r.exists {
+		return true
+	}
+	image := a.world.newest()
+	if image == nil {
+		return false
+	}
+	state := image.Partition(part.id)
+	return state != nil && contains(state.Replicas, message.NodeID(node))
 }
 
 // mends notes that a node gave up what it had of a partition, so that it can

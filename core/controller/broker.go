@@ -33,11 +33,12 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		d.changes = c.disown(m.Node, m.Damaged)
 		return d
 	case slices.Contains(c.active.superseded[m.Node], m.Incarnation):
-		// On the same disk, which only one process can hold: a late message, or
-		// the live run, which a late message of a dead one has replaced. The live
-		// one takes another incarnation; nobody hears what a dead one is told.
+		// A late message, or the live run, which a late message of a dead one has
+		// replaced. The live one takes another incarnation; nobody hears what a
+		// dead one is told. Only when the run that replaced it is alive on another
+		// disk (one disk is held by one process) do two processes share a number.
 		reply.Code = message.StaleBrokerEpoch
-		if m.DiskID != old.DiskID {
+		if s := c.active.sessions[m.Node]; m.DiskID != old.DiskID && s != nil && s.epoch == old.Epoch && s.spoke {
 			reply.Code = message.DuplicateBrokerRegistration
 		}
 		return d

@@ -15,6 +15,7 @@ type session struct {
 	// sent is how far its image will be once all pushes have arrived. It is
 	// not known before the broker has spoken to this controller.
 	known    bool
+	spoke    bool // it has sent a heartbeat: the run that registered is alive
 	sent     message.Version
 	pushedAt message.Time
 
@@ -37,6 +38,7 @@ func (c *Controller) heartbeat(now message.Time, from message.NodeID, m *message
 		return
 	}
 	s := c.touch(now, b)
+	s.spoke = true
 	if m.WantShutdown && (!b.ShuttingDown || c.image.Leads(m.Node) > 0) {
 		s.leave, c.active.chores = true, true
 		if s.graceAt == 0 {
