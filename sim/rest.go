@@ -73,6 +73,9 @@ func (w *World) partitionUnrest(add complain) {
 	var ofLeader, ofReplica replica.View
 	for state := range w.newest().Partitions() {
 		part := w.book.part(state.ID)
+		if part.forsaken() {
+			continue
+		}
 		leader := w.replicaAt(part, state.Leader, &ofLeader)
 		if leader == nil || leader.Role != replica.Leading {
 			add("a partition has no leader", "%s", w.tellPartition(state))
@@ -112,9 +115,18 @@ func (w *World) readable(p *partBook) (start, end record.Offset) {
 	return p.readable(w.replicaAt(p, p.state.Leader, &replica.View{}))
 }
 
+// forsaken says that no broker may lead a partition any more, after records of
+// it were given up: it is offline, and says so, until an operator acts again.
+func (p *partBook) forsaken() bool {
+	return p.off() && p.state != nil && len(p.state.ISR) == 0 && len(p.state.ELR) == 0
+}
+
 // readable is all that was ever committed and not retired. Where records may have
 // been given up, by an operator or by the atlas, it is all that the leader has.
 func (p *partBook) readable(leader *replica.View) (start, end record.Offset) {
+	if p.forsaken() {
+		return 0, 0
+	}
 	if p.off() && leader != nil {
 		return leader.Start, leader.HighWatermark
 	}
