@@ -9,10 +9,12 @@ import (
 // sequences is INV-27 and INV-29 as the logs show them: what is committed of a
 // producer is a sequence without a gap and without a repeat, which begins at 0
 // in each of its epochs, and its epochs never fall. And a leader that has one
-// of a producer's last batches never refuses it as out of order.
+// of a producer's last batches never refuses it as out of order. No two
+// producers are ever given one id: each would be taken for the other.
 type sequences struct {
 	blind
 	parts map[record.PartitionID]*sequenced
+	given map[record.ProducerID]int32 // by which node
 }
 
 // sequenced is what is committed of one partition, by producer.
@@ -43,6 +45,25 @@ func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 			o.answered(w, n, r.Token, asked, out)
 		}
 	}
+	for _, e := range out {
+		if r, ok := e.(effect.Reply); ok {
+			if m, ok := r.Msg.(*message.InitProducerIDReply); ok && m.Code == message.None {
+				o.named(w, n, m.ID)
+			}
+		}
+	}
+}
+
+// named notes that an id was given to a producer.
+func (o *sequences) named(w *World, n *Node, id record.ProducerID) {
+	if o.given == nil {
+		o.given = map[record.ProducerID]int32{}
+	}
+	if before, twice := o.given[id]; twice {
+		w.fail("INV-27", n.id, "one id for two producers", "node %d gives a producer the id %d, which node %d has given to another", n.id, id, before)
+		return
+	}
+	o.given[id] = n.id
 }
 
 // committed looks at what is newly committed of one partition.

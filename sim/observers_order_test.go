@@ -123,3 +123,16 @@ func TestAReaderThatIsNotToldOfATruncationIsRefused(t *testing.T) {
 	read(2)
 	s.refused("INV-35", "behind one of epoch 3, but it has read one of epoch 2")
 }
+
+func TestAnIDForTwoProducersIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &sequences{}
+	give := func(node int32, id record.ProducerID) {
+		s.step(o, node, effect.Tick{}, []effect.Effect{effect.Reply{Token: 1, Msg: &message.InitProducerIDReply{ID: id}}})
+	}
+	give(1, 7)
+	give(2, 8)
+	s.passed()
+	give(2, 7)
+	s.refused("INV-27", "the id 7, which node 1 has given")
+}
