@@ -3,13 +3,14 @@ package live
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tamarack-mq/tamarack/internal/loopback"
 )
 
 // cluster is the node processes.
@@ -31,19 +32,17 @@ type node struct {
 
 func start(ctx context.Context, cfg Config) (*cluster, error) {
 	c := &cluster{}
-	listens := make([]string, cfg.Nodes)
+	listens, err := loopback.Addresses(cfg.Nodes)
+	if err != nil {
+		return nil, err
+	}
 	voters := make([]string, cfg.Nodes)
 	for i := range cfg.Nodes {
-		address, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		p, err := newProxy(address)
+		p, err := newProxy(listens[i])
 		if err != nil {
 			c.stop()
 			return nil, err
 		}
-		listens[i] = address
 		voters[i] = fmt.Sprintf("%d@%s", i+1, p.address())
 		c.nodes = append(c.nodes, &node{id: i + 1, binary: cfg.Binary, proxy: p})
 	}
@@ -67,16 +66,6 @@ func start(ctx context.Context, cfg Config) (*cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// freeAddress finds a port that nobody listens on at the moment.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // launch starts the process (again), on the data that it had.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/internal/loopback"
 	"github.com/tamarack-mq/tamarack/storage"
 	"github.com/tamarack-mq/tamarack/transport/tcp"
 )
@@ -41,10 +41,9 @@ func logger() *slog.Logger {
 // freeAddress finds a port that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	list, err := loopback.Addresses(1)
 	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return list[0]
 }
 
 // cluster is some nodes in this process, on real sockets and files.

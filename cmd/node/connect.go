@@ -80,11 +80,18 @@ func nobodyListens(err error) bool {
 		switch {
 		case errors.Is(e, syscall.ECONNREFUSED):
 			refused++
-		case !errors.Is(e, context.DeadlineExceeded):
+		case !errors.Is(e, context.DeadlineExceeded) && !timedOut(e):
 			return false
 		}
 	}
 	return refused > 0
+}
+
+// timedOut says whether the client itself gave up: its clock and the context's
+// run out together, and either may be first to say so.
+func timedOut(err error) bool {
+	var e *client.Error
+	return errors.As(err, &e) && e.Cause.Problem == protocol.TimedOut
 }
 
 // with runs f with a client and a time limit, and explains what went wrong.

@@ -19,6 +19,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+
+	"github.com/tamarack-mq/tamarack/internal/loopback"
 )
 
 // devOptions describe a cluster on this machine.
@@ -196,6 +198,9 @@ func votersOf(nodes int) int {
 
 // ports finds an address on loopback for each node.
 func ports(count, first int, flag string) ([]string, error) {
+	if first == 0 {
+		return loopback.Addresses(count)
+	}
 	var addresses []string
 	var held []net.Listener // so that none is given out twice
 	defer func() {
@@ -204,10 +209,7 @@ func ports(count, first int, flag string) ([]string, error) {
 		}
 	}()
 	for i := range count {
-		port := 0
-		if first != 0 {
-			port = first + i
-		}
+		port := first + i
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return nil, fmt.Errorf("port %d is taken (%w): does another cluster run? Choose another port with %s, or %s 0 for any", port, err, flag, flag)
