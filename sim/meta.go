@@ -4,6 +4,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // metaBook follows the metadata: the newest image that any voter has committed,
@@ -16,6 +17,7 @@ type metaBook struct {
 	brokers []*message.BrokerChange
 	active  int32 // the last active controller
 	changed []partChange
+	names   map[string]record.TopicID // the newest topic of each name
 }
 
 // seenImages are the versions of a node's images as last looked at.
@@ -74,6 +76,9 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		if part.state == state {
 			continue
 		}
+		if part.state == nil {
+			m.made(w, image.Topic(state.ID.Topic))
+		}
 		m.changed = append(m.changed, partChange{part, part.state, state})
 		w.markChange(part.state, state)
 		part.state = state
@@ -95,6 +100,17 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		}
 	}
 	m.brokers = append(m.brokers[:0], image.Brokers()...)
+}
+
+// made notes a topic that was made, or grown.
+func (m *metaBook) made(w *World, t *metadata.Topic) {
+	if m.names == nil {
+		m.names = map[string]record.TopicID{}
+	}
+	if before, ok := m.names[t.Name]; ok && before != t.ID {
+		w.mark(markTopicRecreated)
+	}
+	m.names[t.Name] = t.ID
 }
 
 // markChange notes what is rare about a change of a partition.
