@@ -27,7 +27,6 @@ type node struct {
 	proxy  *proxy
 	cmd    *exec.Cmd
 	gone   chan struct{}
-	paused bool
 }
 
 func start(ctx context.Context, cfg Config) (*cluster, error) {
@@ -116,12 +115,10 @@ func (n *node) kill() {
 }
 
 func (n *node) pause() {
-	n.paused = true
 	n.signal(pauseSignal)
 }
 
 func (n *node) resume() {
-	n.paused = false
 	n.signal(resumeSignal)
 }
 

@@ -25,7 +25,6 @@ type atlas struct {
 // ailment is the damage that a node's disk carries.
 type ailment struct {
 	damaged bool // durable data was hit and may still be there
-	swapped bool // the disk is another one than the cluster once knew
 	failing bool // an operation was made to fail since the last start
 	// owed are the partitions of which the node's copy does not count; mended
 	// are those of them that it has given up since, and whether the controller
@@ -200,7 +199,7 @@ func (a *atlas) swap(n *Node) bool {
 		a.concede(n.id)
 	}
 	a.lost(n.id, func(*partBook) bool { return true })
-	a.ails[n.id].swapped, a.ails[n.id].damaged, a.ails[n.id].failing = true, false, false
+	a.ails[n.id].damaged, a.ails[n.id].failing = false, false
 	w.mark(markDiskSwapped)
 	return true
 }

@@ -187,14 +187,6 @@ func (l *logFacts) reset(start record.Offset) {
 	*l = logFacts{start: start, end: start, batches: l.batches[:0]}
 }
 
-// last is the newest batch, if any.
-func (l *logFacts) last() (record.Header, bool) {
-	if len(l.batches) == 0 {
-		return record.Header{}, false
-	}
-	return l.batches[len(l.batches)-1], true
-}
-
 // from are the batches that end above offset.
 func (l *logFacts) from(offset record.Offset) []record.Header {
 	k, _ := slices.BinarySearchFunc(l.batches, offset, func(h record.Header, o record.Offset) int {

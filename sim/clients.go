@@ -36,7 +36,6 @@ type user struct {
 	told   session
 	ops    map[client.Op]*openOp
 	lastOp client.Op
-	spare  []*openOp
 	depth  int // steps within steps
 	queue  []client.Input
 }
@@ -70,7 +69,6 @@ const (
 	opCommitted
 	opAdmin
 	opChaos
-	opFlush
 )
 
 // script is what a client does for a living.

@@ -149,7 +149,6 @@ func (w *World) strikeNode(f *activeFault, n *Node) {
 	case Pause:
 		n.pause(back)
 	case Restart:
-		n.leaving = true
 		n.step(effect.Shutdown{})
 		// A node that cannot leave in good order is killed after a while.
 		w.in(30*Second, event{kind: evNodeDies, place: n.id, run: n.run, arg: 2})

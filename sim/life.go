@@ -22,7 +22,7 @@ type death struct {
 func (n *Node) start() {
 	w := n.world
 	n.run++
-	n.leaving, n.diskFailed = false, false
+	n.diskFailed = false
 	if n.crashLoops > 0 {
 		n.crashLoops--
 		n.dieSoon()

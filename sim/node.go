@@ -30,7 +30,6 @@ type Node struct {
 	run        uint32 // counts process starts; events of earlier runs fall flat
 	up         bool
 	paused     bool
-	leaving    bool // was told to shut down
 	inbox      []event
 	tickAt     Span // the earliest tick on the agenda; never when there is none
 	spins      int  // ticks in a row that left the core wanting another at once
