@@ -29,7 +29,8 @@ type Outcome struct {
 	Invariant string // that broke
 	Sentence  string
 	Seed      uint64
-	Seeds     int // tried, the failing one included
+	Event     uint64 // of that seed, at which it broke
+	Seeds     int    // tried, the failing one included
 	Took      time.Duration
 	Detail    string // of what went wrong with the hunt itself
 }
@@ -47,6 +48,7 @@ type Failing struct {
 	Tried     int
 	Invariant string
 	Sentence  string
+	Event     uint64
 }
 
 // Hunter hunts bugs in one source tree. It may hunt several at once.
@@ -118,7 +120,7 @@ func (h *Hunter) search(ctx context.Context, o *Outcome, binary string) {
 		}
 		found := slices.Contains(o.Bug.Invariants, failing.Invariant)
 		if found || o.Verdict != Mistaken {
-			o.Seed, o.Invariant, o.Sentence, o.Detail = failing.Seed, failing.Invariant, failing.Sentence, ""
+			o.Seed, o.Event, o.Invariant, o.Sentence, o.Detail = failing.Seed, failing.Event, failing.Invariant, failing.Sentence, ""
 			o.Verdict = Mistaken
 		}
 		if found {

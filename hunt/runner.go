@@ -55,6 +55,7 @@ func lowest(raw []byte, first uint64) (*Failing, error) {
 			Failure struct {
 				Invariant string `json:"invariant"`
 				Sentence  string `json:"sentence"`
+				Event     uint64 `json:"event"`
 			} `json:"failure"`
 		} `json:"lowest"`
 	}
@@ -67,6 +68,7 @@ func lowest(raw []byte, first uint64) (*Failing, error) {
 	}
 	return &Failing{
 		Seed: l.Seed, Tried: int(l.Seed-first) + 1, Invariant: l.Failure.Invariant, Sentence: l.Failure.Sentence,
+		Event: l.Failure.Event,
 	}, nil
 }
 

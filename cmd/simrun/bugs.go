@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ at a seed that the code without it passes.`,
 			if err != nil {
 				return err
 			}
-			outcomes, err := huntAll(ctx, root, bugs, start, jobs, limit)
+			outcomes, err := huntAll(ctx, root, from, bugs, start, jobs, limit)
 			if err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ at a seed that the code without it passes.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&from, "from", "scenarios/bugs", "folder with the bugs")
+	c.Flags().StringVar(&from, "from", plantedFolder, "folder with the bugs")
 	c.Flags().IntVar(&seeds, "seeds", 0, "seeds to try for each; 0: what its file says")
 	c.Flags().Uint64Var(&start, "start", 1, "the first seed")
 	c.Flags().IntVar(&jobs, "jobs", 1, "bugs hunted side by side")
@@ -77,7 +78,7 @@ func listBugs() {
 	if err != nil {
 		return
 	}
-	bugs, err := chooseBugs(root, "scenarios/bugs", nil, 0)
+	bugs, err := chooseBugs(root, plantedFolder, nil, 0)
 	if err != nil {
 		return
 	}
@@ -115,8 +116,19 @@ func chooseBugs(root, from string, names []string, seeds int) ([]hunt.Bug, error
 	return bugs, nil
 }
 
+// plantedFolder is where the bugs are that come with the source tree.
+const plantedFolder = "scenarios/bugs"
+
+// nameOf is what --bug finds a bug of a folder by.
+func nameOf(from string, b *hunt.Bug) string {
+	if from == plantedFolder {
+		return b.Name
+	}
+	return filepath.Join(from, b.Name+".yaml")
+}
+
 // huntAll hunts bugs, some side by side, and prints each outcome as it comes.
-func huntAll(ctx context.Context, root string, bugs []hunt.Bug, start uint64, jobs int, limit time.Duration) ([]hunt.Outcome, error) {
+func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, start uint64, jobs int, limit time.Duration) ([]hunt.Outcome, error) {
 	work, err := os.MkdirTemp("", "simrun-bugs-")
 	if err != nil {
 		return nil, err
@@ -140,6 +152,9 @@ func huntAll(ctx context.Context, root string, bugs []hunt.Bug, start uint64, jo
 			print.Lock()
 			defer print.Unlock()
 			hunt.Row(os.Stdout, &outcomes[i])
+			if outcomes[i].Verdict == hunt.Found {
+				printCommands(nameOf(from, &bugs[i]), strconv.FormatUint(outcomes[i].Seed, 10), outcomes[i].Event)
+			}
 			return ctx.Err()
 		})
 	}

@@ -44,10 +44,14 @@ found, 2 wrong usage.`,
 	}
 	root.AddCommand(runCommand(), replayCommand(), planCommand(), determinismCommand(), hashCommand(),
 		scenarioCommand(), bugsCommand(), liveCommand(), mergeCommand(), listCommand())
+	plantable(root)
 	err := root.Execute()
 	var v verdict
+	var planted exitCode
 	switch {
 	case err == nil:
+	case errors.As(err, &planted):
+		os.Exit(int(planted))
 	case errors.As(err, &v):
 		os.Exit(exitCodes[v.class])
 	case errors.Is(err, errBugsLeft):

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tamarack-mq/tamarack/sim"
@@ -86,13 +88,19 @@ func printFailure(r *sim.Result, what string) {
 	if f.Node > 0 {
 		where = fmt.Sprintf(", node %d", f.Node)
 	}
-	fmt.Printf(`  broken    %s
-  what      %s
-  where     event %d, %s%s
-  seed      %d, hash %016x
-  replay    simrun replay %s
-  story     simrun replay %s --trace --from %d
-`, f.Invariant, f.Sentence, f.Event, f.Time, where, r.Seed, r.Hash, what, what, f.Event-min(f.Event, 200))
+	fmt.Printf("  broken    %s\n  what      %s\n  where     event %d, %s%s\n  seed      %d, hash %016x\n",
+		f.Invariant, f.Sentence, f.Event, f.Time, where, r.Seed, r.Hash)
+	printCommands(os.Getenv(bugVariable), what, f.Event)
+}
+
+// printCommands names what can be done with a failure next.
+func printCommands(bug, what string, event uint64) {
+	fmt.Printf("  replay    %s\n", plantedCommand(bug, "replay", what))
+	fmt.Printf("  story     %s\n", plantedCommand(bug, "replay", what, "--trace", "--from", strconv.FormatUint(event-min(event, 200), 10)))
+	name := strings.TrimSuffix(filepath.Base(what), ".json")
+	fmt.Printf("  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
+	fmt.Printf("  why       %s\n", plantedCommand(bug, "why", what))
+	fmt.Printf("  explain   %s\n", plantedCommand(bug, "explain", what, "-o", "report-"+name+".html"))
 }
 
 // saveFailures saves the plan of each failure's first seed.
