@@ -34,7 +34,7 @@ func newObservers() []Observer {
 		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
 		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
-		&coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
+		&staleInert{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
 	}
 }
 

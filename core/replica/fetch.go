@@ -82,10 +82,12 @@ type consumerRead struct {
 	parts []consumerPart
 }
 
+// consumerPart is a partition of the answer that was led at the question.
 type consumerPart struct {
 	index int
 	l     *leader
 	from  record.Offset
+	reads bool // records of it are among the slices
 }
 
 // respond answers with what there is now.
@@ -98,6 +100,9 @@ func (w *fetchWait) respond(m *Manager, out *Out) {
 		p, answer := &w.request.Partitions[i], &reply.Partitions[i]
 		s := m.look(p)
 		*answer = m.describe(p.ID, &s)
+		if s.code == message.None {
+			parts = append(parts, consumerPart{index: i, l: s.l, from: p.Offset})
+		}
 		if s.code != message.None || s.diverging != nil || p.Offset >= s.to || left <= 0 {
 			continue
 		}
@@ -107,7 +112,7 @@ func (w *fetchWait) respond(m *Manager, out *Out) {
 		largest := int64(cmp.Or(s.l.r.state.Config.MaxBatchBytes, defaultMaxBatch))
 		left -= min(s.bytes, max(limit, largest))
 		slices = append(slices, effect.Slice{Log: p.ID, From: p.Offset, To: s.to, MaxBytes: int32(limit)})
-		parts = append(parts, consumerPart{i, s.l, p.Offset})
+		parts[len(parts)-1].reads = true
 	}
 	if len(slices) == 0 {
 		out.Reply(w.token, reply)
@@ -133,17 +138,23 @@ func (m *Manager) describe(id record.PartitionID, s *sight) message.FetchedParti
 }
 
 // done sends the answer. A partition whose leadership has ended since the
-// question gives none of its records away.
+// question gives none of its records away, and nothing that it said of its log.
 func (c *consumerRead) done(m *Manager, now message.Now, results []effect.ReadResult, out *Out) {
-	for i, part := range c.parts {
+	next := 0
+	for _, part := range c.parts {
+		var result effect.ReadResult
+		if part.reads {
+			result = results[next]
+			next++
+		}
 		answer := &c.reply.Partitions[part.index]
 		switch {
 		case !m.still(part.l):
 			*answer = m.describe(answer.ID, &sight{code: message.NotLeaderOrFollower})
-		case results[i].Err != nil:
-			answer.Code = part.l.r.readFailed(m, part.from, results[i].Err, out)
+		case result.Err != nil:
+			answer.Code = part.l.r.readFailed(m, part.from, result.Err, out)
 		default:
-			answer.Records = results[i].Batches
+			answer.Records = result.Batches
 		}
 	}
 	out.Reply(c.token, c.reply)

@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// staleInert is INV-22: who is out of date changes nothing, and is told so. A
+// commit under a member epoch that was replaced before the commit came is never
+// taken, whichever coordinator is asked; a controller takes no word of a broker's
+// run that it knows to be replaced; a leader serves no reader that names another
+// leadership than its own.
+//
+// What is up to date is known from what the cluster itself has told, not from
+// what the node that is asked remembers.
+type staleInert struct {
+	blind
+	members map[membership]memberTold
+	came    map[asking]uint64 // the step in which a commit came
+}
+
+// membership is one member of one group.
+type membership struct{ group, member string }
+
+// memberTold is the highest epoch that any coordinator has told a member, and
+// the step in which it was told first.
+type memberTold struct {
+	epoch message.MemberEpoch
+	at    uint64
+}
+
+func (*staleInert) Invariant() string { return "INV-22" }
+
+func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	switch in := in.(type) {
+	case effect.Requested:
+		if _, ok := in.Msg.(*message.CommitOffsets); ok {
+			if o.came == nil {
+				o.came = map[asking]uint64{}
+			}
+			o.came[asking{n.id, n.run, in.Token}] = w.stats.Steps
+		}
+	case effect.Received:
+		o.replacedRun(w, n, in, out)
+	}
+	for _, e := range out {
+		reply, ok := e.(effect.Reply)
+		if !ok {
+			continue
+		}
+		switch m := reply.Msg.(type) {
+		case *message.GroupHeartbeatReply:
+			o.told(w, n.tokens[reply.Token].request, m)
+		case *message.CommitOffsetsReply:
+			o.committed(w, n, reply.Token, m)
+		case *message.FetchReply:
+			otherLeadership(w, n, n.tokens[reply.Token].request, m)
+		}
+	}
+}
+
+// told notes an epoch that a member is told. One that left is told an epoch
+// below zero, and under the same id it comes back under a higher one only.
+func (o *staleInert) told(w *World, request message.Request, m *message.GroupHeartbeatReply) {
+	asked, ok := request.(*message.GroupHeartbeat)
+	if !ok || m.Code != message.None {
+		return
+	}
+	if o.members == nil {
+		o.members = map[membership]memberTold{}
+	}
+	at := membership{asked.Group, asked.Member}
+	if m.MemberEpoch > o.members[at].epoch {
+		o.members[at] = memberTold{m.MemberEpoch, w.stats.Steps}
+	}
+}
+
+// committed judges a commit that is taken.
+func (o *staleInert) committed(w *World, n *Node, token message.Token, m *message.CommitOffsetsReply) {
+	at := asking{n.id, n.run, token}
+	came := o.came[at]
+	delete(o.came, at)
+	asked, ok := n.tokens[token].request.(*message.CommitOffsets)
+	if !ok || asked.Member == "" || m.Code != message.None || w.shardGivenUp(asked.Group) {
+		return
+	}
+	told, known := o.members[membership{asked.Group, asked.Member}]
+	if !known || told.epoch <= asked.MemberEpoch || told.at >= came {
+		return
+	}
+	for i := range m.Offsets {
+		if m.Offsets[i].Code == message.None {
+			w.fail("INV-22", n.id, "a stale commit is taken", "node %d takes a commit of member %q of group %q under epoch %d for partition %s, although the member had been told epoch %d before it came", n.id, asked.Member, asked.Group, asked.MemberEpoch, m.Offsets[i].ID, told.epoch)
+			return
+		}
+	}
+}
+
+// replacedRun judges a controller that answers a broker: what a replaced run
+// says must not be taken.
+func (o *staleInert) replacedRun(w *World, n *Node, in effect.Received, out []effect.Effect) {
+	var said message.BrokerEpoch
+	switch m := in.Msg.(type) {
+	case *message.BrokerHeartbeat:
+		said = m.Epoch
+	case *message.AlterPartition:
+		said = m.Epoch
+	case *message.AllocateProducerIDs:
+		said = m.Epoch
+	default:
+		return
+	}
+	c := n.Core()
+	if c == nil || c.Controller() == nil {
+		return
+	}
+	known := c.Controller().Image().Broker(in.From)
+	if known == nil || said >= known.Epoch {
+		return
+	}
+	for _, e := range out {
+		if s, ok := e.(effect.Send); ok && s.To == in.From && taken(s.Msg) {
+			w.fail("INV-22", n.id, "a replaced run is heard", "the controller on node %d takes %s of node %d under broker epoch %d, although it is registered under epoch %d", n.id, in.Msg.Kind(), in.From, said, known.Epoch)
+			return
+		}
+	}
+}
+
+// taken says whether an answer to a broker means that its word was taken.
+func taken(m message.Message) bool {
+	switch m := m.(type) {
+	case *message.BrokerHeartbeatReply:
+		return m.Code == message.None
+	case *message.AlterPartitionReply:
+		return m.Code == message.None && len(m.Partitions) > 0 && m.Partitions[0].Code == message.None
+	case *message.AllocateProducerIDsReply:
+		return m.Code == message.None
+	}
+	return false
+}
+
+// otherLeadership judges what a reader is served: if it named a leadership, the
+// one that serves it must be that one (KIP-320).
+func otherLeadership(w *World, n *Node, request message.Request, m *message.FetchReply) {
+	asked, ok := request.(*message.Fetch)
+	if !ok || len(asked.Partitions) != len(m.Partitions) {
+		return
+	}
+	for i := range m.Partitions {
+		named := asked.Partitions[i].LeaderEpoch
+		if m.Partitions[i].Code != message.None || named == record.NoLeaderEpoch {
+			continue
+		}
+		r := w.book.replica(n.id, m.Partitions[i].ID)
+		// One that ends in this very step may have answered before it ended.
+		ended := slices.Contains(w.book.touched, r) && r.was.epoch == named
+		if r.view.LeaderEpoch != named && !ended {
+			w.fail("INV-22", n.id, "a reader of another leadership is served", "node %d serves partition %s under leader epoch %d to a reader that named epoch %d", n.id, m.Partitions[i].ID, r.view.LeaderEpoch, named)
+			return
+		}
+	}
+}

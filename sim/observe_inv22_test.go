@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// heard shows a request and its answer to the observer, a step each.
+func (s *stage) heard(o Observer, node int32, token message.Token, r message.Request, answer message.Reply) {
+	s.stats.Steps++
+	s.nodes[node].tokens[token] = caller{request: r}
+	s.step(o, node, effect.Requested{Token: token, Msg: r}, nil)
+	s.stats.Steps++
+	s.step(o, node, nil, []effect.Effect{effect.Reply{Token: token, Msg: answer}})
+}
+
+func TestACommitUnderAReplacedEpochIsRefusedWhicheverNodeTakesIt(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	beat := &message.GroupHeartbeat{Group: "g", Member: "m"}
+	commit := &message.CommitOffsets{Group: "g", Member: "m", MemberEpoch: 4, Offsets: []message.GroupOffset{{ID: part, Offset: 3}}}
+	stored := &message.CommitOffsetsReply{Offsets: []message.CommittedOffset{{ID: part}}}
+	s.heard(o, 1, 1, beat, &message.GroupHeartbeatReply{Member: "m", MemberEpoch: 4})
+	s.heard(o, 2, 1, commit, stored)
+	s.passed()
+	s.heard(o, 1, 2, beat, &message.GroupHeartbeatReply{Member: "m", MemberEpoch: 5})
+	s.heard(o, 2, 2, commit, &message.CommitOffsetsReply{Offsets: []message.CommittedOffset{{ID: part, Code: message.StaleMemberEpoch}}})
+	s.passed()
+	s.heard(o, 2, 3, commit, stored)
+	s.refused("INV-22", `a commit of member "m" of group "g" under epoch 4`)
+}
+
+func TestACommitThatCameBeforeTheNewEpochWasToldMayBeTaken(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	beat := &message.GroupHeartbeat{Group: "g", Member: "m"}
+	commit := &message.CommitOffsets{Group: "g", Member: "m", MemberEpoch: 4, Offsets: []message.GroupOffset{{ID: part, Offset: 3}}}
+	s.nodes[1].tokens[7] = caller{request: commit}
+	s.stats.Steps++
+	s.step(o, 1, effect.Requested{Token: 7, Msg: commit}, nil)
+	s.heard(o, 1, 8, beat, &message.GroupHeartbeatReply{Member: "m", MemberEpoch: 5})
+	s.step(o, 1, nil, []effect.Effect{effect.Reply{Token: 7, Msg: &message.CommitOffsetsReply{Offsets: []message.CommittedOffset{{ID: part}}}}})
+	s.passed()
+}
+
+func TestAReaderOfAnotherLeadershipMustNotBeServed(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	s.leads(s.holds(1, batch(0, 2, "a")), 2, 1)
+	served := &message.FetchReply{Partitions: []message.FetchedPartition{{ID: part}}}
+	for _, named := range []record.LeaderEpoch{2, record.NoLeaderEpoch} {
+		s.heard(o, 1, 1, &message.Fetch{Partitions: []message.FetchPartition{{ID: part, LeaderEpoch: named}}}, served)
+		s.passed()
+	}
+	s.heard(o, 1, 2, &message.Fetch{Partitions: []message.FetchPartition{{ID: part, LeaderEpoch: 1}}}, served)
+	s.refused("INV-22", "under leader epoch 2 to a reader that named epoch 1")
+}
