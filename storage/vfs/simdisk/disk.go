@@ -38,6 +38,10 @@ type Disk struct {
 
 	crashed   bool
 	crashIn   countdown
+	crashOnly Op    // what crashIn counts; 0: every operation
+	exactOp   int64 // see CrashAt
+	exactPart int64
+	exactHit  bool
 	syncFails countdown
 	failWrite countdown
 }
@@ -76,7 +80,31 @@ func (c *countdown) due() bool {
 // on (1: the next) that changes something. A write is then taken in part, any
 // other operation done or not done. From there on every operation fails with
 // ErrCrashed until Crash or Kill is called. 0 disarms.
-func (d *Disk) CrashAfter(ops int64, random *chance.Stream) { d.crashIn.arm(ops, random) }
+func (d *Disk) CrashAfter(ops int64, random *chance.Stream) {
+	d.crashIn.arm(ops, random)
+	d.crashOnly = 0
+}
+
+// CrashInside is CrashAfter, but counts operations of one kind only.
+func (d *Disk) CrashInside(only Op, ops int64, random *chance.Stream) {
+	d.crashIn.arm(ops, random)
+	d.crashOnly = only
+}
+
+// Op is a kind of operation that changes something.
+type Op uint8
+
+// The kinds of operations.
+const (
+	OpWrite Op = iota + 1
+	OpSync
+	OpTruncate
+	OpCreate
+	OpMkdir
+	OpRename
+	OpRemove
+	OpSyncDir
+)
 
 // Crashed tells that an armed crash has come.
 func (d *Disk) Crashed() bool { return d.crashed }
@@ -122,12 +150,16 @@ func (d *Disk) free() int64 {
 
 // begin counts an operation. skip tells that it must not be done, with the
 // error to return; else the error is to be returned after it was done.
-func (d *Disk) begin() (skip bool, err error) {
+func (d *Disk) begin(op Op) (skip bool, err error) {
 	if d.crashed {
 		return true, ErrCrashed
 	}
 	d.stats.Ops++
-	if d.crashIn.due() {
+	if d.stats.Ops == d.exactOp {
+		d.crashed, d.exactHit = true, true
+		return d.exactPart <= 0, ErrCrashed
+	}
+	if (d.crashOnly == 0 || d.crashOnly == op) && d.crashIn.due() {
 		d.crashed = true
 		return d.crashIn.random.OneIn(2), ErrCrashed
 	}
@@ -140,6 +172,7 @@ func (d *Disk) newLife() {
 	d.locked = nil
 	d.crashed = false
 	d.crashIn, d.syncFails, d.failWrite = countdown{}, countdown{}, countdown{}
+	d.exactHit = false
 }
 
 // Kill ends the process and not the machine: open files become useless, locks

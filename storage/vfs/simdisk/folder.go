@@ -160,7 +160,7 @@ func (d *Disk) folder(op, name string) (*folder, error) {
 
 // Mkdir makes a folder. It is no error when it exists.
 func (d *Disk) Mkdir(name string) error {
-	skip, crash := d.begin()
+	skip, crash := d.begin(OpMkdir)
 	if skip {
 		return crash
 	}
@@ -200,7 +200,7 @@ func (d *Disk) ReadDir(name string) ([]vfs.Entry, error) {
 // SyncDir makes the names in a folder durable.
 func (d *Disk) SyncDir(name string) error {
 	d.stats.Syncs++
-	skip, crash := d.begin()
+	skip, crash := d.begin(OpSyncDir)
 	if skip {
 		return crash
 	}
@@ -214,7 +214,7 @@ func (d *Disk) SyncDir(name string) error {
 
 // Remove deletes a file or an empty folder.
 func (d *Disk) Remove(name string) error {
-	skip, crash := d.begin()
+	skip, crash := d.begin(OpRemove)
 	if skip {
 		return crash
 	}
@@ -246,7 +246,7 @@ func (d *Disk) forget(e entry) {
 // Rename gives a file or folder another name in the same folder. It replaces a
 // file, never a folder.
 func (d *Disk) Rename(from, to string) error {
-	skip, crash := d.begin()
+	skip, crash := d.begin(OpRename)
 	if skip {
 		return crash
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/storage/vfs"
 )
 
@@ -23,7 +22,7 @@ type handle struct {
 
 // Create opens a file and empties it if it exists.
 func (d *Disk) Create(name string) (vfs.File, error) {
-	skip, crash := d.begin()
+	skip, crash := d.begin(OpCreate)
 	if skip {
 		return nil, crash
 	}
@@ -73,11 +72,11 @@ func (h *handle) usable() error {
 	return nil
 }
 
-func (h *handle) begin() (skip bool, err error) {
+func (h *handle) begin(op Op) (skip bool, err error) {
 	if err := h.usable(); err != nil {
 		return true, err
 	}
-	return h.disk.begin()
+	return h.disk.begin(op)
 }
 
 // ReadAt reads what the process sees.
@@ -101,12 +100,15 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 		return 0, err
 	}
 	d, n := h.disk, int64(len(b))
-	_, fail := d.begin()
+	_, fail := d.begin(OpWrite)
 	d.stats.Writes++
-	if fail != nil { // the armed crash comes inside this write
-		n = h.part(off, n, d.crashIn.random)
-	} else if d.failWrite.due() {
-		n, fail = h.part(off, n, d.failWrite.random), ErrIO
+	switch {
+	case fail != nil && d.exactHit:
+		n = h.part(off, n, min(d.exactPart, n))
+	case fail != nil: // the armed crash comes inside this write
+		n = h.part(off, n, d.crashIn.random.Between(0, n))
+	case d.failWrite.due():
+		n, fail = h.part(off, n, d.failWrite.random.Between(0, n)), ErrIO
 	}
 	if fits := d.room(h.file, off, n); fits < n {
 		n = fits
@@ -118,11 +120,11 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	return int(n), fail
 }
 
-// part is how many of n bytes at off an interrupted write takes: any number of
-// those that are added to the file, but whole sectors of those that are there
-// already.
-func (h *handle) part(off, n int64, random *chance.Stream) int64 {
-	end := off + random.Between(0, n)
+// part is how many of n bytes at off a write takes that is interrupted after
+// about so many: any number of those that are added to the file, but whole
+// sectors of those that are there already.
+func (h *handle) part(off, n, about int64) int64 {
+	end := off + about
 	if end < int64(len(h.file.data)) && end < off+n {
 		end -= end % sectorSize
 	}
@@ -156,7 +158,7 @@ func (d *Disk) count(c *content, before int) {
 
 // Truncate sets the size.
 func (h *handle) Truncate(size int64) error {
-	skip, crash := h.begin()
+	skip, crash := h.begin(OpTruncate)
 	if skip {
 		return crash
 	}
@@ -179,7 +181,7 @@ func (h *handle) Size() (int64, error) {
 
 // Sync makes content and size durable.
 func (h *handle) Sync() error {
-	skip, crash := h.begin()
+	skip, crash := h.begin(OpSync)
 	if skip {
 		return crash
 	}
