@@ -11,7 +11,9 @@ type process struct{ client, session int32 }
 
 // delivery is INV-9 for consumers: as long as a client holds a partition it is
 // given that partition's records one after the other. Only retention, or a
-// position that the client was told of, lets it jump.
+// position that the client was told of, lets it jump. A fault within the records
+// of one poll is internal, one between two polls external, in the words of
+// Jepsen's tests of Kafka.
 func delivery(d *dossier) []Violation {
 	var found []Violation
 	next := map[process]map[Place]int64{}
@@ -36,9 +38,14 @@ func delivery(d *dossier) []Violation {
 					due, known = mine[at]
 				}
 				if known && r.Offset != due && !d.excused(at, due, r.Offset) {
-					word := "skipped poll"
+					word := "external "
+					if i > 0 && op.Records[i-1].TopicID == at.TopicID && op.Records[i-1].Partition == at.Partition {
+						word = "internal "
+					}
 					if r.Offset < due {
-						word = "non-monotonic poll"
+						word += "non-monotonic poll"
+					} else {
+						word += "skipped poll"
 					}
 					found = append(found, Violation{"INV-9", word, fmt.Sprintf(
 						"client %d was given %s@%d where %d was due", op.Client, at, r.Offset, due), []int64{op.ID}})

@@ -242,7 +242,7 @@ func TestASkippedAndARepeatedPollAreSeen(t *testing.T) {
 	}
 	s.poll(2, history.Manual, record(0, "a"), record(2, "c"))
 	s.poll(2, history.Manual, record(1, "b"))
-	refuses(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "INV-9 skipped poll", "INV-9 non-monotonic poll")
+	refuses(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "INV-9 internal skipped poll", "INV-9 external non-monotonic poll")
 }
 
 func TestAfterAnAssignmentAnyOffsetMayCome(t *testing.T) {
