@@ -17,7 +17,7 @@ func digest(m message.Message) uint64 {
 		*message.OffsetForLeaderEpochReply, *message.DeleteRecords, *message.DeleteRecordsReply:
 		foldData(&r, m)
 	default:
-		if !foldGroup(&r, m) && !foldAdmin(&r, m) {
+		if !foldGroup(&r, m) && !foldAdmin(&r, m) && !foldSettings(&r, m) {
 			foldCluster(&r, m)
 		}
 	}

@@ -81,8 +81,13 @@ func foldChange(r *rolling, c *message.Change) {
 	case c.Topic != nil:
 		r.fold(uint64(c.Topic.ID))
 		r.text(c.Topic.Name)
+		foldTopicConfig(r, &c.Topic.Config)
 	case c.Partition != nil:
 		foldPartition(r, c.Partition)
+	case c.Settings != nil:
+		foldSettingsChange(r, c.Settings)
+	case c.Controllers != nil:
+		foldControllers(r, c.Controllers)
 	case c.RemoveTopic != nil:
 		r.fold(uint64(c.RemoveTopic.ID) + 1<<40)
 	case c.ProducerIDs != nil:
@@ -109,6 +114,8 @@ func foldAdmin(r *rolling, m message.Message) bool {
 		}
 	case *message.MetadataReply:
 		r.pair(int64(m.Version), int64(m.Controller))
+		r.nodes(m.Voters)
+		r.nodes(m.Learners)
 		for i := range m.Brokers {
 			r.pair(int64(m.Brokers[i].ID), int64(m.Brokers[i].Epoch))
 		}
@@ -153,6 +160,7 @@ func foldAdmin(r *rolling, m message.Message) bool {
 
 func foldTopic(r *rolling, t *message.TopicInfo) {
 	r.text(t.Name)
+	foldTopicConfig(r, &t.Config)
 	r.pair(int64(t.Code), int64(t.ID))
 	for i := range t.Partitions {
 		p := &t.Partitions[i]

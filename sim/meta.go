@@ -156,12 +156,19 @@ func imageDigest(image *metadata.Image) uint64 {
 	var r rolling
 	r.fold(uint64(image.NextProducerID()))
 	r.text(image.ClusterID())
+	for _, s := range image.SettingsOf() {
+		foldSettingsChange(&r, s)
+	}
+	if c := image.Controllers(); c != nil {
+		foldControllers(&r, c)
+	}
 	for _, b := range image.Brokers() {
 		foldChange(&r, &message.Change{Broker: b})
 	}
 	for _, t := range image.Topics() {
 		r.fold(uint64(t.ID))
 		r.text(t.Name)
+		foldTopicConfig(&r, &t.Config)
 		for _, p := range t.Partitions {
 			foldPartition(&r, p)
 		}

@@ -16,10 +16,13 @@ type MetadataReply struct {
 	Version    Version
 	Controller NodeID
 	Brokers    []BrokerInfo
-	Topics     []TopicInfo
+	// Voters hold the controller's log; Learners are on their way to it.
+	Voters, Learners []NodeID
+	Topics           []TopicInfo
 	// ControllerSilent says that the broker has heard from no controller for
 	// longer than a session: the rest may be out of date.
 	ControllerSilent bool
+	Throttle         int64 // bytes a second a broker copies for replicas being added; 0: no limit
 }
 
 // BrokerInfo is one registered broker.
@@ -29,6 +32,11 @@ type BrokerInfo struct {
 	Rack    string
 	Epoch   BrokerEpoch
 	Fenced  bool
+	// Draining says that its replicas go to others; Replicas and Leads tell how
+	// many partitions it still holds and leads.
+	Draining bool
+	Replicas int32
+	Leads    int32
 }
 
 // TopicInfo is one topic; Code is UnknownTopicOrPartition or UnknownTopicID
@@ -51,6 +59,8 @@ type PartitionInfo struct {
 	Replicas       []NodeID
 	ISR            []NodeID
 	ELR            []NodeID
+	Adding         []NodeID // of Replicas: those that a move under way brings
+	Target         []NodeID // what Replicas become then; empty: no move
 }
 
 // TopicConfig are the settings of a topic. Zero values mean the default.
@@ -106,10 +116,12 @@ type AddPartitionsReply struct {
 
 // ElectLeaders moves leadership: to the preferred replica (the first of the
 // assignment), or, with Unclean and no eligible replica left, to any live one,
-// which may lose records and says so in the reply.
+// which may lose records and says so in the reply. With Leader set it moves to
+// that one, which must be in sync; the partitions must be named then.
 type ElectLeaders struct {
 	Partitions []record.PartitionID // empty: all
 	Unclean    bool
+	Leader     NodeID // NoNode: the preferred one
 }
 
 // ElectLeadersReply has one entry for each partition that was looked at.

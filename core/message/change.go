@@ -11,6 +11,11 @@ type Change struct {
 	Partition   *PartitionChange   `codec:",omitempty"`
 	RemoveTopic *RemoveTopicChange `codec:",omitempty"`
 	ProducerIDs *ProducerIDsChange `codec:",omitempty"`
+	Settings    *SettingsChange    `codec:",omitempty"`
+	Controllers *ControllersChange `codec:",omitempty"`
+
+	RemoveBroker *RemoveBrokerChange `codec:",omitempty"`
+	Throttle     *ThrottleChange     `codec:",omitempty"`
 }
 
 // ClusterChange names the cluster; it is the first change of all.
@@ -26,6 +31,7 @@ type BrokerChange struct {
 	Rack         string
 	Fenced       bool
 	ShuttingDown bool
+	Draining     bool // its replicas go to others, and it gets none
 }
 
 // TopicChange makes a topic or changes its settings.
@@ -45,6 +51,11 @@ type PartitionChange struct {
 	LeaderEpoch    record.LeaderEpoch
 	PartitionEpoch PartitionEpoch
 	Unclean        bool // this leadership came from an unclean election
+	// Of a move under way (KIP-455). Replicas are then those of before, in their
+	// order, and behind them Adding: those that the move brings. Target, empty
+	// when there is no move, is what Replicas become.
+	Adding []NodeID
+	Target []NodeID
 }
 
 // RemoveTopicChange removes a topic with all its partitions.

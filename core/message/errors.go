@@ -61,6 +61,12 @@ const (
 	ClusterIDMismatch
 	UnsupportedVersion
 	ShuttingDown
+	DuplicateVoter
+	VoterNotFound
+	VotersChanging
+	BrokerIDNotRegistered
+	InvalidReplicaAssignment
+	NoReassignmentInProgress
 	codeCount
 )
 
@@ -82,7 +88,9 @@ var codeNames = [codeCount]string{
 	"UNRELEASED_INSTANCE_ID", "FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED",
 	"OFFSET_METADATA_TOO_LARGE", "STORAGE_ERROR", "DISK_FULL",
 	"FETCH_SESSION_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH", "CLUSTER_ID_MISMATCH",
-	"UNSUPPORTED_VERSION", "SHUTTING_DOWN",
+	"UNSUPPORTED_VERSION", "SHUTTING_DOWN", "DUPLICATE_VOTER", "VOTER_NOT_FOUND",
+	"VOTERS_CHANGING", "BROKER_ID_NOT_REGISTERED", "INVALID_REPLICA_ASSIGNMENT",
+	"NO_REASSIGNMENT_IN_PROGRESS",
 }
 
 // String is the code's name in Kafka's spelling.
@@ -105,7 +113,7 @@ func (c Code) Retriable() bool {
 		NotEnoughReplicasAfterAppend, NotController, FencedLeaderEpoch, UnknownLeaderEpoch,
 		CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator, StorageError,
 		FetchSessionNotFound, InvalidFetchSessionEpoch, ShuttingDown, DiskFull,
-		EligibleLeadersNotAvailable, UnreleasedInstanceID:
+		EligibleLeadersNotAvailable, UnreleasedInstanceID, VotersChanging:
 		return true
 	}
 	return false

@@ -36,6 +36,12 @@ func Fail(r Request, code Code, detail string) Reply {
 	case *InitProducerID:
 		return &InitProducerIDReply{Code: code}
 	}
+	if reply := failSettings(r, code, detail); reply != nil {
+		return reply
+	}
+	if reply := failOperation(r, code, detail); reply != nil {
+		return reply
+	}
 	if reply := failGroup(r, code, detail); reply != nil {
 		return reply
 	}

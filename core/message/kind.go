@@ -61,6 +61,18 @@ const (
 	KindForward
 	KindForwarded
 	KindRefused
+	KindAlterConfig
+	KindAlterConfigReply
+	KindDescribeConfig
+	KindDescribeConfigReply
+	KindAlterControllers
+	KindAlterControllersReply
+	KindAlterReassignments
+	KindAlterReassignmentsReply
+	KindDrainBroker
+	KindDrainBrokerReply
+	KindUnregisterBroker
+	KindUnregisterBrokerReply
 	kindCount
 )
 
@@ -123,6 +135,18 @@ var table = [kindCount]struct {
 	KindForward:                   {"Forward", func() Message { return new(Forward) }},
 	KindForwarded:                 {"Forwarded", func() Message { return new(Forwarded) }},
 	KindRefused:                   {"Refused", func() Message { return new(Refused) }},
+	KindAlterReassignments:        {"AlterReassignments", func() Message { return new(AlterReassignments) }},
+	KindAlterReassignmentsReply:   {"AlterReassignmentsReply", func() Message { return new(AlterReassignmentsReply) }},
+	KindDrainBroker:               {"DrainBroker", func() Message { return new(DrainBroker) }},
+	KindDrainBrokerReply:          {"DrainBrokerReply", func() Message { return new(DrainBrokerReply) }},
+	KindUnregisterBroker:          {"UnregisterBroker", func() Message { return new(UnregisterBroker) }},
+	KindUnregisterBrokerReply:     {"UnregisterBrokerReply", func() Message { return new(UnregisterBrokerReply) }},
+	KindAlterConfig:               {"AlterConfig", func() Message { return new(AlterConfig) }},
+	KindAlterConfigReply:          {"AlterConfigReply", func() Message { return new(AlterConfigReply) }},
+	KindDescribeConfig:            {"DescribeConfig", func() Message { return new(DescribeConfig) }},
+	KindDescribeConfigReply:       {"DescribeConfigReply", func() Message { return new(DescribeConfigReply) }},
+	KindAlterControllers:          {"AlterControllers", func() Message { return new(AlterControllers) }},
+	KindAlterControllersReply:     {"AlterControllersReply", func() Message { return new(AlterControllersReply) }},
 }
 
 // Kinds returns every valid kind, in rising order.

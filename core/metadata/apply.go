@@ -43,6 +43,10 @@ func (m *Image) apply(version message.Version, c *message.Change) error {
 		}
 		m.producer = c.ProducerIDs.Next
 		return nil
+	case c.Settings != nil:
+		return m.applySettings(c.Settings)
+	case c.Controllers != nil:
+		return m.applyControllers(c.Controllers)
 	case c.Cluster != nil:
 		if m.clusterID != "" && m.clusterID != c.Cluster.ClusterID {
 			return fmt.Errorf("metadata: cluster %q is renamed to %q", m.clusterID, c.Cluster.ClusterID)

@@ -21,6 +21,8 @@ const (
 	kindPartition   = 4
 	kindRemoveTopic = 5
 	kindProducerIDs = 6
+	kindSettings    = 7
+	kindControllers = 8
 )
 
 // Encode gives the stored form of changes, as it stands in the entries and
@@ -47,6 +49,10 @@ func encodeChange(to []byte, c *message.Change) []byte {
 		return pack.Uint(append(to, kindRemoveTopic), uint64(c.RemoveTopic.ID))
 	case c.ProducerIDs != nil:
 		return pack.Int(append(to, kindProducerIDs), int64(c.ProducerIDs.Next))
+	case c.Settings != nil:
+		return encodeSettings(append(to, kindSettings), c.Settings)
+	case c.Controllers != nil:
+		return encodeControllers(append(to, kindControllers), c.Controllers)
 	case c.Cluster != nil:
 		return pack.String(append(to, kindCluster), c.Cluster.ClusterID)
 	}
@@ -130,6 +136,10 @@ func decodeChange(r *pack.Reader, c *message.Change) {
 		c.RemoveTopic = &message.RemoveTopicChange{ID: record.TopicID(r.Uint())}
 	case kindProducerIDs:
 		c.ProducerIDs = &message.ProducerIDsChange{Next: record.ProducerID(r.Int())}
+	case kindSettings:
+		c.Settings = decodeSettings(r)
+	case kindControllers:
+		c.Controllers = decodeControllers(r)
 	case kindCluster:
 		c.Cluster = &message.ClusterChange{ClusterID: r.String()}
 	default:

@@ -20,6 +20,9 @@ type Image struct {
 	clusterID string
 	producer  record.ProducerID
 
+	settings    []*message.SettingsChange // rising ids; see settings.go
+	controllers *message.ControllersChange
+
 	brokers map[message.NodeID]*broker
 	byNode  []*message.BrokerChange // rising ids
 
@@ -129,6 +132,7 @@ func (m *Image) Live(id message.NodeID) bool {
 func (m *Image) Clone() *Image {
 	c := NewImage()
 	c.version, c.clusterID, c.producer = m.version, m.clusterID, m.producer
+	c.settings, c.controllers = slices.Clone(m.settings), m.controllers
 	c.byNode = slices.Clone(m.byNode)
 	for _, state := range m.byNode {
 		b := *m.brokers[state.Node]

@@ -10,13 +10,19 @@ import (
 // Snapshot returns changes which, applied to an empty image, give this one.
 // The order is fixed: equal images give equal snapshots.
 func (m *Image) Snapshot() []message.Change {
-	size := len(m.byNode) + len(m.byID) + 2
+	size := len(m.byNode) + len(m.byID) + len(m.settings) + 3
 	for _, t := range m.byID {
 		size += len(t.Partitions)
 	}
 	changes := make([]message.Change, 0, size)
 	if m.clusterID != "" {
 		changes = append(changes, message.Change{Cluster: &message.ClusterChange{ClusterID: m.clusterID}})
+	}
+	if m.controllers != nil {
+		changes = append(changes, message.Change{Controllers: m.controllers})
+	}
+	for _, c := range m.settings {
+		changes = append(changes, message.Change{Settings: c})
 	}
 	for _, b := range m.byNode {
 		changes = append(changes, message.Change{Broker: b})
@@ -91,6 +97,7 @@ func (m *Image) Difference(later *Image) []message.Change {
 	if later.clusterID != m.clusterID {
 		changes = append(changes, message.Change{Cluster: &message.ClusterChange{ClusterID: later.clusterID}})
 	}
+	changes = m.otherSettings(later, changes)
 	for _, b := range later.byNode {
 		if old := m.Broker(b.Node); old != b && (old == nil || *old != *b) {
 			changes = append(changes, message.Change{Broker: b})
