@@ -120,7 +120,8 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 		n.ids.init(now.Mono, token, out)
 	case *message.FindCoordinator:
 		n.findCoordinator(now, token, r, out)
-	case *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders:
+	case *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders,
+		*message.AlterReassignments, *message.DrainBroker, *message.UnregisterBroker:
 		if why := reserved(r); why != "" {
 			out.Reply(token, message.Fail(r, message.InvalidTopic, why))
 			return

@@ -335,7 +335,7 @@ func (d *disk) barrier(l *lane, e effect.Effect) stop {
 	defer d.mu.Unlock()
 	switch e := e.(type) {
 	case effect.CreateLog:
-		l.gone, l.written = false, e.Start
+		l.gone, l.written, l.cut = false, e.Start, e.Cut
 	case effect.DeleteLog:
 		l.gone = true
 	case effect.Truncate:

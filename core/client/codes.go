@@ -13,6 +13,12 @@ func codeOf(reply message.Reply) (code message.Code, detail string) {
 		return m.Code, m.Detail
 	case *message.AddPartitionsReply:
 		return m.Code, m.Detail
+	case *message.AlterReassignmentsReply:
+		return worst(m.Code, len(m.Partitions), func(i int) message.Code { return m.Partitions[i].Code }), m.Detail
+	case *message.DrainBrokerReply:
+		return m.Code, m.Detail
+	case *message.UnregisterBrokerReply:
+		return m.Code, m.Detail
 	case *message.InitProducerIDReply:
 		return m.Code, ""
 	case *message.Refused:

@@ -33,6 +33,7 @@ type Reply struct {
 // CreateLog makes an empty log that starts at Start. The log must not exist.
 type CreateLog struct {
 	Log    record.PartitionID
+	Cut    Cut // the count that holds from here on
 	Start  record.Offset
 	Config LogConfig
 }
@@ -66,7 +67,8 @@ type Flush struct {
 
 // Cut counts the truncations of a log since it was opened. Completions carry
 // it, so that one of an append before a truncation is never taken for one
-// after it.
+// after it. A log that is made again after its deletion begins above all that
+// the one before had.
 type Cut uint32
 
 // Truncate removes all records at and above To, durably, before anything that

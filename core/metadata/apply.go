@@ -47,6 +47,10 @@ func (m *Image) apply(version message.Version, c *message.Change) error {
 		return m.applySettings(c.Settings)
 	case c.Controllers != nil:
 		return m.applyControllers(c.Controllers)
+	case c.RemoveBroker != nil:
+		return m.removeBroker(c.RemoveBroker)
+	case c.Throttle != nil:
+		return m.applyThrottle(c.Throttle)
 	case c.Cluster != nil:
 		if m.clusterID != "" && m.clusterID != c.Cluster.ClusterID {
 			return fmt.Errorf("metadata: cluster %q is renamed to %q", m.clusterID, c.Cluster.ClusterID)
@@ -64,6 +68,7 @@ func (m *Image) applyBroker(version message.Version, c *message.BrokerChange) er
 	b := m.brokers[c.Node]
 	if b == nil {
 		m.brokers[c.Node] = &broker{state: c}
+		m.countDraining(c, +1)
 		at, _ := m.findNode(c.Node)
 		m.byNode = slices.Insert(m.byNode, at, c)
 		return nil
@@ -71,6 +76,8 @@ func (m *Image) applyBroker(version message.Version, c *message.BrokerChange) er
 	if c.Epoch < b.state.Epoch {
 		return fmt.Errorf("metadata: epoch of broker %d falls from %d to %d", c.Node, b.state.Epoch, c.Epoch)
 	}
+	m.countDraining(b.state, -1)
+	m.countDraining(c, +1)
 	b.state = c
 	at, _ := m.findNode(c.Node)
 	m.byNode[at] = c
@@ -168,7 +175,7 @@ func (m *Image) checkPartition(c *message.PartitionChange) error {
 			return fmt.Errorf("metadata: eligible member %d of partition %s is no replica", n, c.ID)
 		}
 	}
-	return nil
+	return checkMove(c)
 }
 
 // checkSuccessor holds what is true of one state after another: the partition
@@ -182,12 +189,15 @@ func checkSuccessor(old, c *message.PartitionChange) error {
 		return fmt.Errorf("metadata: partition %s goes from leader %d epoch %d/%d to leader %d epoch %d/%d",
 			c.ID, old.Leader, old.LeaderEpoch, old.PartitionEpoch, c.Leader, c.LeaderEpoch, c.PartitionEpoch)
 	}
-	return nil
+	return checkRemoval(old, c)
 }
 
 func (m *Image) count(p *message.PartitionChange, by int) {
 	for _, n := range p.Replicas {
 		m.brokers[n].replicas += by
+	}
+	if Moving(p) {
+		m.moving += by
 	}
 	if b := m.brokers[p.Leader]; b != nil {
 		b.leads += by

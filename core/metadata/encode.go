@@ -23,6 +23,12 @@ const (
 	kindProducerIDs = 6
 	kindSettings    = 7
 	kindControllers = 8
+	// Partitions that move, and brokers that are drained, have kinds of their own:
+	// a release that knows nothing of them stops at them.
+	kindMove         = 9
+	kindDraining     = 10
+	kindRemoveBroker = 11
+	kindThrottle     = 12
 )
 
 // Encode gives the stored form of changes, as it stands in the entries and
@@ -39,8 +45,12 @@ func Encode(changes []message.Change) []byte {
 
 func encodeChange(to []byte, c *message.Change) []byte {
 	switch {
+	case c.Partition != nil && (Moving(c.Partition) || len(c.Partition.Adding) > 0):
+		return encodeMove(append(to, kindMove), c.Partition)
 	case c.Partition != nil:
 		return encodePartition(append(to, kindPartition), c.Partition)
+	case c.Broker != nil && c.Broker.Draining:
+		return encodeBroker(append(to, kindDraining), c.Broker)
 	case c.Broker != nil:
 		return encodeBroker(append(to, kindBroker), c.Broker)
 	case c.Topic != nil:
@@ -53,6 +63,10 @@ func encodeChange(to []byte, c *message.Change) []byte {
 		return encodeSettings(append(to, kindSettings), c.Settings)
 	case c.Controllers != nil:
 		return encodeControllers(append(to, kindControllers), c.Controllers)
+	case c.RemoveBroker != nil:
+		return encodeRemoveBroker(append(to, kindRemoveBroker), c.RemoveBroker)
+	case c.Throttle != nil:
+		return pack.Int(append(to, kindThrottle), c.Throttle.BytesPerSecond)
 	case c.Cluster != nil:
 		return pack.String(append(to, kindCluster), c.Cluster.ClusterID)
 	}
@@ -140,6 +154,15 @@ func decodeChange(r *pack.Reader, c *message.Change) {
 		c.Settings = decodeSettings(r)
 	case kindControllers:
 		c.Controllers = decodeControllers(r)
+	case kindMove:
+		c.Partition = decodeMove(r)
+	case kindDraining:
+		c.Broker = decodeBroker(r)
+		c.Broker.Draining = true
+	case kindRemoveBroker:
+		c.RemoveBroker = decodeRemoveBroker(r)
+	case kindThrottle:
+		c.Throttle = &message.ThrottleChange{BytesPerSecond: r.Int()}
 	case kindCluster:
 		c.Cluster = &message.ClusterChange{ClusterID: r.String()}
 	default:

@@ -23,6 +23,10 @@ type Image struct {
 	settings    []*message.SettingsChange // rising ids; see settings.go
 	controllers *message.ControllersChange
 
+	moving   int // partitions with a target; see move.go
+	draining int // brokers
+	throttle int64
+
 	brokers map[message.NodeID]*broker
 	byNode  []*message.BrokerChange // rising ids
 
@@ -133,6 +137,7 @@ func (m *Image) Clone() *Image {
 	c := NewImage()
 	c.version, c.clusterID, c.producer = m.version, m.clusterID, m.producer
 	c.settings, c.controllers = slices.Clone(m.settings), m.controllers
+	c.moving, c.draining, c.throttle = m.moving, m.draining, m.throttle
 	c.byNode = slices.Clone(m.byNode)
 	for _, state := range m.byNode {
 		b := *m.brokers[state.Node]

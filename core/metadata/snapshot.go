@@ -10,7 +10,7 @@ import (
 // Snapshot returns changes which, applied to an empty image, give this one.
 // The order is fixed: equal images give equal snapshots.
 func (m *Image) Snapshot() []message.Change {
-	size := len(m.byNode) + len(m.byID) + len(m.settings) + 3
+	size := len(m.byNode) + len(m.byID) + len(m.settings) + 4
 	for _, t := range m.byID {
 		size += len(t.Partitions)
 	}
@@ -26,6 +26,9 @@ func (m *Image) Snapshot() []message.Change {
 	}
 	for _, b := range m.byNode {
 		changes = append(changes, message.Change{Broker: b})
+	}
+	if m.throttle != 0 {
+		changes = append(changes, message.Change{Throttle: &message.ThrottleChange{BytesPerSecond: m.throttle}})
 	}
 	for _, t := range m.byID {
 		changes = append(changes, t.change())
@@ -118,6 +121,7 @@ func (m *Image) Difference(later *Image) []message.Change {
 			}
 		}
 	}
+	changes = m.otherBrokers(later, changes)
 	if later.producer != m.producer {
 		changes = append(changes, message.Change{ProducerIDs: &message.ProducerIDsChange{Next: later.producer}})
 	}
