@@ -37,7 +37,10 @@ type user struct {
 	ops    map[client.Op]*openOp
 	lastOp client.Op
 	depth  int // steps within steps
-	queue  []client.Input
+
+	listAt    int  // the next operation of the plan's list
+	listAsked bool // it is on the agenda
+	queue     []client.Input
 }
 
 // openCall is a request without an answer so far.
@@ -151,6 +154,7 @@ func (u *user) start() {
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
 	u.tickAt = never
 	u.script = newScript(u)
+	u.listAsked = false
 	u.machine = client.New(u.config(), u.random.Split("run/"+strconv.Itoa(int(u.session))), u.clock.now(w.now))
 	if w.tracing {
 		w.tell("client %d starts (%s)", u.plan.ID, u.plan.Role)

@@ -111,10 +111,20 @@ type admin struct {
 	open int
 }
 
-func (a *admin) begin(u *user) { u.next(u.some(u.plan.Every)) }
+func (a *admin) begin(u *user) {
+	if u.listed() {
+		u.beginList()
+		return
+	}
+	u.next(u.some(u.plan.Every))
+}
 
 func (a *admin) act(u *user, _ uint64) {
 	if u.world.phase > draining {
+		return
+	}
+	if u.listed() {
+		a.actListed(u)
 		return
 	}
 	u.next(u.some(u.plan.Every))
@@ -126,20 +136,18 @@ func (a *admin) act(u *user, _ uint64) {
 		i := int(u.random.Below(int64(len(a.made))))
 		name := a.made[i]
 		a.made = append(a.made[:i], a.made[i+1:]...)
-		a.send(u, "delete", name, 0, &message.DeleteTopic{Name: name})
+		a.do(u, "delete", name, 0)
 	case k == 1 && len(a.made) > 0:
 		name := a.made[u.random.Below(int64(len(a.made)))]
 		count := int(u.random.Between(2, 5))
-		a.send(u, "add-partitions", name, count, &message.AddPartitions{Name: name, Count: int32(count)})
+		a.do(u, "add-partitions", name, count)
 	case len(a.made) < 3:
 		a.n++
 		// Names come back: a topic made again is another topic.
 		name := "temp-" + strconv.Itoa(u.plan.ID) + "-" + strconv.Itoa(int(u.random.Below(3)))
 		count := int(u.random.Between(1, 2))
 		a.made = append(a.made, name)
-		a.send(u, "create", name, count, &message.CreateTopic{
-			Name: name, Partitions: int32(count), ReplicationFactor: int16(min(3, u.world.plan.Cluster.Nodes)),
-		})
+		a.do(u, "create", name, count)
 	}
 }
 

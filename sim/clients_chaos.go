@@ -21,15 +21,33 @@ type chaos struct {
 	open      int
 }
 
-func (c *chaos) begin(u *user) { u.next(u.some(u.plan.Every)) }
+func (c *chaos) begin(u *user) {
+	if u.listed() {
+		u.beginList()
+		return
+	}
+	u.next(u.some(u.plan.Every))
+}
 
 func (c *chaos) act(u *user, _ uint64) {
 	if u.world.phase > draining {
 		return
 	}
+	if u.listed() {
+		c.actListed(u)
+		return
+	}
 	u.next(u.some(u.plan.Every))
 	if c.open > 20 {
 		return
+	}
+	c.one(u)
+}
+
+// one sends one request.
+func (c *chaos) one(u *user) {
+	if u.world.options.Record {
+		u.note(ClientOp{Do: "send", Draw: u.random.State()})
 	}
 	c.open++
 	if c.malformed {

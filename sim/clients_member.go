@@ -27,6 +27,10 @@ func (m *member) begin(u *user) {
 	m.owned = map[record.PartitionID]record.Offset{}
 	m.high = map[record.PartitionID]record.Offset{}
 	m.subscribe(u)
+	if u.listed() {
+		u.beginList()
+		return
+	}
 	u.next(u.some(u.plan.Every))
 }
 
@@ -46,6 +50,10 @@ func (m *member) subscribe(u *user) {
 }
 
 func (m *member) act(u *user, arg uint64) {
+	if u.listed() {
+		m.actListed(u)
+		return
+	}
 	if arg == scriptCommits {
 		m.commit(u)
 		return
@@ -54,10 +62,23 @@ func (m *member) act(u *user, arg uint64) {
 		return
 	}
 	if u.plan.Stop > 0 && u.world.now >= u.plan.Stop {
-		u.closing = true
-		u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Close{Op: op} })
+		m.close(u)
 		return
 	}
+	m.poll(u, 0)
+}
+
+// close leaves the group in good order.
+func (m *member) close(u *user) {
+	if u.world.options.Record {
+		u.note(ClientOp{Do: "close"})
+	}
+	u.closing = true
+	u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Close{Op: op} })
+}
+
+// poll asks for records, most of them at once; 0: it draws how many.
+func (m *member) poll(u *user, most int) {
 	if m.expelled {
 		m.subscribe(u)
 	}
@@ -66,9 +87,14 @@ func (m *member) act(u *user, arg uint64) {
 	u.ask(opPoll, 0, history.Operation{
 		Kind: history.Poll, Group: u.plan.Group, Style: style(u.plan.Style),
 	}, func(op client.Op) client.Input {
-		most := int(u.random.Between(1, 50))
-		if u.world.phase >= draining {
-			most = 500 // it must come to the end now
+		if most == 0 {
+			most = int(u.random.Between(1, 50))
+			if u.world.phase >= draining {
+				most = 500 // it must come to the end now
+			}
+		}
+		if u.world.options.Record {
+			u.note(ClientOp{Do: "poll", Count: most})
 		}
 		return client.Poll{Op: op, Max: most, Wait: 500 * message.Millisecond}
 	})
@@ -88,6 +114,10 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 		if result.Err != nil && result.Err.Problem == client.Refused {
 			m.expelled = true
 		}
+		if u.listed() {
+			u.awaitList()
+			return
+		}
 		pause := u.some(u.plan.Every)
 		if got > 0 && u.world.phase < draining {
 			pause += u.some(u.plan.Slow)
@@ -101,6 +131,10 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 		u.next(pause)
 	case opCommit:
 		m.committing = false
+		if u.listed() {
+			u.awaitList()
+			return
+		}
 		u.next(u.some(u.plan.Every))
 	case opPlumbing:
 		if u.closing {
@@ -123,6 +157,9 @@ func (m *member) commits(u *user) bool {
 
 // commit stores what was polled.
 func (m *member) commit(u *user) {
+	if u.world.options.Record {
+		u.note(ClientOp{Do: "commit"})
+	}
 	u.ask(opCommit, 0, history.Operation{
 		Kind: history.Commit, Group: u.plan.Group, Style: style(u.plan.Style),
 		Member: "client " + itoa(u.plan.ID) + "." + itoa(int(u.session)), Epoch: m.epoch,

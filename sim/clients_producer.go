@@ -11,14 +11,25 @@ import (
 // producer publishes records whose values are unique: "c3.2-17" is the 17th of
 // the second session of client 3.
 type producer struct {
-	sent int64
-	open int
+	sent  int64
+	open  int
+	drawn ClientOp // what is published next
 }
 
-func (p *producer) begin(u *user) { u.next(u.some(u.plan.Every)) }
+func (p *producer) begin(u *user) {
+	if u.listed() {
+		u.beginList()
+		return
+	}
+	u.next(u.some(u.plan.Every))
+}
 
 func (p *producer) act(u *user, _ uint64) {
 	w := u.world
+	if u.listed() && w.phase <= draining {
+		p.actListed(u)
+		return
+	}
 	if w.phase > draining || u.plan.Count > 0 && p.sent >= int64(u.plan.Count) {
 		return
 	}
@@ -32,25 +43,38 @@ func (p *producer) act(u *user, _ uint64) {
 	}
 	var batch client.Inputs
 	for range burst {
-		batch = append(batch, p.publish(u))
+		batch = append(batch, p.publish(u, p.draw(u)))
 	}
 	u.step(batch)
 }
 
+// draw draws what to publish.
+func (p *producer) draw(u *user) *ClientOp {
+	op := &p.drawn
+	*op = ClientOp{Do: "publish", Topic: u.plan.Topics[u.random.Below(int64(len(u.plan.Topics)))]}
+	if u.plan.Keys > 0 {
+		op.Key = "k" + strconv.Itoa(int(u.random.Below(int64(u.plan.Keys))))
+	}
+	op.Headers = u.plan.Headers && u.random.OneIn(4)
+	return op
+}
+
 // publish prepares one record and notes it in the history.
-func (p *producer) publish(u *user) client.Input {
+func (p *producer) publish(u *user, op *ClientOp) client.Input {
 	w := u.world
+	if w.options.Record {
+		u.note(*op)
+	}
 	p.sent++
 	p.open++
-	in := client.Publish{
-		Topic:     u.plan.Topics[u.random.Below(int64(len(u.plan.Topics)))],
-		Partition: client.AnyPartition,
-		Value:     p.value(u),
+	in := client.Publish{Topic: op.Topic, Partition: client.AnyPartition, Value: p.value(u, op.Size)}
+	if op.Partition != nil {
+		in.Partition = int32(*op.Partition)
 	}
-	if u.plan.Keys > 0 {
-		in.Key = []byte("k" + strconv.Itoa(int(u.random.Below(int64(u.plan.Keys)))))
+	if op.Key != "" {
+		in.Key = []byte(op.Key)
 	}
-	if u.plan.Headers && u.random.OneIn(4) {
+	if op.Headers {
 		in.Headers = []record.RecordHeader{{Key: []byte("n"), Value: []byte(strconv.FormatInt(p.sent, 10))}, {Key: []byte("none")}}
 	}
 	in.Timestamp = u.clock.now(w.now).Wall
@@ -66,17 +90,20 @@ func (p *producer) publish(u *user) client.Input {
 	return in
 }
 
-func (p *producer) value(u *user) []byte {
-	v := make([]byte, 0, max(24, u.plan.Size))
+func (p *producer) value(u *user, size int) []byte {
+	if size == 0 {
+		size = u.plan.Size
+	}
+	v := make([]byte, 0, max(24, size))
 	v = append(v, 'c')
 	v = strconv.AppendInt(v, int64(u.plan.ID), 10)
 	v = append(v, '.')
 	v = strconv.AppendInt(v, int64(u.session), 10)
 	v = append(v, '-')
 	v = strconv.AppendInt(v, p.sent, 10)
-	if len(v) < u.plan.Size {
+	if len(v) < size {
 		v = append(v, '|')
-		for len(v) < u.plan.Size {
+		for len(v) < size {
 			v = append(v, byte('a'+len(v)%26))
 		}
 	}

@@ -18,14 +18,17 @@ type reader struct {
 }
 
 func (r *reader) begin(u *user) {
-	r.assign(u)
+	if u.listed() {
+		u.beginList()
+		return
+	}
+	r.assign(u, r.draw(u))
 	u.next(u.some(u.plan.Every))
 }
 
-// assign begins anew, at the start, the end or somewhere between.
-func (r *reader) assign(u *user) {
+// draw draws where to begin anew: at the start, the end or somewhere between.
+func (r *reader) draw(u *user) (starts []client.Start) {
 	w := u.world
-	var starts []client.Start
 	for _, name := range u.plan.Topics {
 		for p := range w.partitionsOf(name) {
 			s := client.Start{Place: client.Place{Topic: name, Partition: int32(p)}}
@@ -40,6 +43,19 @@ func (r *reader) assign(u *user) {
 			starts = append(starts, s)
 		}
 	}
+	return starts
+}
+
+// assign begins anew.
+func (r *reader) assign(u *user, starts []client.Start) {
+	w := u.world
+	if w.options.Record {
+		op := ClientOp{Do: "assign"}
+		for i := range starts {
+			op.From = append(op.From, tellStart(u, &starts[i]))
+		}
+		u.note(op)
+	}
 	w.history.Moment(history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Invoke: int64(w.now),
 	})
@@ -49,20 +65,30 @@ func (r *reader) assign(u *user) {
 }
 
 func (r *reader) act(u *user, _ uint64) {
+	if u.listed() {
+		r.actListed(u)
+		return
+	}
 	if r.polling {
 		return
 	}
 	if r.polls++; r.polls%25 == 0 {
-		r.assign(u)
+		r.assign(u, r.draw(u))
 	}
 	if u.plan.Group != "" && !r.asking {
-		r.asking = true
-		u.ask(opCommitted, 0, history.Operation{Kind: history.FetchCommitted, Group: u.plan.Group},
-			func(op client.Op) client.Input { return client.Committed{Op: op} })
+		r.committed(u)
+	}
+	r.poll(u, int(u.random.Between(1, 100)))
+}
+
+// poll asks for records, most of them at once.
+func (r *reader) poll(u *user, most int) {
+	if u.world.options.Record {
+		u.note(ClientOp{Do: "poll", Count: most})
 	}
 	r.polling = true
 	u.ask(opPoll, 0, history.Operation{Kind: history.Poll}, func(op client.Op) client.Input {
-		return client.Poll{Op: op, Max: int(u.random.Between(1, 100)), Wait: 300 * message.Millisecond}
+		return client.Poll{Op: op, Max: most, Wait: 300 * message.Millisecond}
 	})
 }
 
@@ -70,6 +96,10 @@ func (r *reader) done(u *user, op *openOp, _ *client.Result) {
 	switch op.what {
 	case opPoll:
 		r.polling = false
+		if u.listed() {
+			u.awaitList()
+			return
+		}
 		u.next(u.some(u.plan.Every))
 	case opCommitted:
 		r.asking = false

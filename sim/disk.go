@@ -181,6 +181,9 @@ func (d *drive) delay(base Span) Span {
 	if base <= 0 {
 		base = Microsecond
 	}
+	if d.node.world.plan.Disk.Steady {
+		return base * Span(d.slow)
+	}
 	return (base/2 + Span(d.time.Below(int64(base)+1))) * Span(d.slow)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,24 @@ func (p *Plan) Save(path string) error {
 		return err
 	}
 	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+// Copy returns a plan that shares nothing with this one but what it expects.
+func (p *Plan) Copy() *Plan {
+	c := *p
+	c.Phases.Broken = slices.Clone(p.Phases.Broken)
+	c.Topics, c.Faults, c.Clients = slices.Clone(p.Topics), slices.Clone(p.Faults), slices.Clone(p.Clients)
+	for i := range c.Faults {
+		f := &c.Faults[i]
+		f.Groups = slices.Clone(f.Groups)
+		for k := range f.Groups {
+			f.Groups[k] = slices.Clone(f.Groups[k])
+		}
+	}
+	for i := range c.Clients {
+		c.Clients[i].Topics, c.Clients[i].Ops = slices.Clone(c.Clients[i].Topics), slices.Clone(c.Clients[i].Ops)
+	}
+	return &c
 }
 
 // ParsePlan reads a plan. Fields that it does not know are an error: a plan
@@ -120,10 +139,32 @@ func (p *Plan) Validate() error {
 		if cl.Role == Producer && len(cl.Topics) == 0 {
 			return fmt.Errorf("client %d: a producer needs topics", cl.ID)
 		}
+		if err := cl.validateOps(); err != nil {
+			return err
+		}
 	}
 	for i := range p.Faults {
 		if _, ok := faultProse[p.Faults[i].Kind]; !ok {
 			return fmt.Errorf("fault %d: there is no kind %q", i, p.Faults[i].Kind)
+		}
+	}
+	return nil
+}
+
+// validateOps says what is wrong with the operations that a client lists.
+func (c *ClientPlan) validateOps() error {
+	for i := range c.Ops {
+		op := &c.Ops[i]
+		switch {
+		case !slices.Contains(doings[c.Role], op.Do):
+			return fmt.Errorf("client %d: a %s does not know %q: it knows %s", c.ID, c.Role, op.Do, strings.Join(doings[c.Role], ", "))
+		case i > 0 && op.At < c.Ops[i-1].At:
+			return fmt.Errorf("client %d: its operations must be in the order of their times, %s comes too late", c.ID, op.At)
+		}
+		for _, from := range op.From {
+			if _, err := parseStart(from); err != nil {
+				return fmt.Errorf("client %d: %w", c.ID, err)
+			}
 		}
 	}
 	return nil

@@ -27,6 +27,9 @@ func (w *World) begin() {
 	w.agenda.add(p.Warm, event{kind: evPhase, arg: uint64(faulting)})
 	w.agenda.add(p.Warm+p.Faults, event{kind: evPhase, arg: uint64(draining)})
 	w.agenda.add(p.Warm+p.Faults+p.Drain, event{kind: evPhase, arg: uint64(resting)})
+	if p.End > 0 {
+		w.agenda.add(p.End, event{kind: evPhase, arg: uint64(over)})
+	}
 }
 
 // enter begins a phase. While the run rests, the event comes back to look
@@ -45,6 +48,7 @@ func (w *World) enter(p phase) {
 		w.heal()
 	case resting:
 		w.restBy = w.now + w.plan.Phases.Rest
+		w.restList()
 		w.in(lookEvery, event{kind: evPhase, arg: uint64(resting)})
 	}
 }

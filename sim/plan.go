@@ -69,6 +69,9 @@ type PhasePlan struct {
 	// Broken are nodes that die at the heal and stay dead, if what is left
 	// suffices then.
 	Broken []int `json:"broken,omitempty"`
+	// End stops the run, whatever is going on, and nothing is judged any more: for
+	// plans whose failure comes before; 0: the run goes on to its rest.
+	End Span `json:"end,omitempty"`
 }
 
 // NetworkPlan is the weather: what every link does all the time.
@@ -95,6 +98,8 @@ type DiskPlan struct {
 	Segment    int  `json:"segment,omitempty"`    // bytes of a segment; 0: the core's default
 	TornShare  int  `json:"tornShare,omitempty"`  // percent of crashes that come inside a file operation
 	LossyShare int  `json:"lossyShare,omitempty"` // percent of crashes that lose unflushed pages
+	// Steady lets each operation take its median time, or the long one.
+	Steady bool `json:"steady,omitempty"`
 }
 
 // TopicPlan is a topic that is made before the clients start.

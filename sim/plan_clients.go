@@ -41,4 +41,8 @@ type ClientPlan struct {
 	Style    string `json:"style,omitempty"` // "at-least-once", "at-most-once", "manual", "auto"
 	Reset    string `json:"reset,omitempty"` // "earliest", "latest"
 	Slow     Span   `json:"slow,omitempty"`  // time to process one poll
+
+	// Ops are all that the client does, by time, in place of the loop of its role;
+	// null: the loop. An empty list is a client that only starts.
+	Ops []ClientOp `json:"ops,omitzero"`
 }

@@ -25,6 +25,8 @@ type Options struct {
 	// TraceFrom and TraceTo bound the events of which Result.Trace tells the
 	// story, both included. TraceTo 0: none.
 	TraceFrom, TraceTo uint64
+	// Record notes in Result.Recorded what the run finds out by itself.
+	Record bool
 
 	machine func(n *Node, found effect.Recovered) machine // a toy in tests
 }
@@ -75,6 +77,7 @@ type Result struct {
 	Checkpoints []uint64            `json:"-"`
 	Trace       []string            `json:"-"`
 	History     []history.Operation `json:"-"`
+	Recorded    *Recording          `json:"-"` // with Options.Record
 }
 
 // CheckpointEvery is the number of events between two checkpoints of the hash.

@@ -13,6 +13,7 @@ func (w *World) result() *Result {
 	r := &Result{
 		Seed: w.plan.Seed, Hash: uint64(w.hash), Stats: w.stats, Marks: w.marked(),
 		Checkpoints: w.checkpoints, Trace: w.trace, History: w.history.Operations(), Failure: w.failure,
+		Recorded: w.recorded,
 	}
 	switch {
 	case w.broken != "":
@@ -22,7 +23,7 @@ func (w *World) result() *Result {
 		r.Class = Liveness
 	case w.failure != nil:
 		r.Class = Safety
-	case w.phase == over && w.thin():
+	case w.phase == over && w.plan.Phases.End == 0 && w.thin():
 		r.Class = Void
 	default:
 		r.Class = Passed

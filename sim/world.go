@@ -43,11 +43,12 @@ type World struct {
 	checkpoints    []uint64
 	trace          []string
 	tracing        bool
-	restBy         Span     // when the cluster must have come to rest
-	quiet          Span     // since when it is; 0: it is not
-	uncleanAllowed bool     // an operator asked for an unclean election
-	sentKinds      uint64   // kinds of requests that clients have sent
-	digests        []uint64 // of the messages in the effects at hand
+	restBy         Span       // when the cluster must have come to rest
+	quiet          Span       // since when it is; 0: it is not
+	uncleanAllowed bool       // an operator asked for an unclean election
+	sentKinds      uint64     // kinds of requests that clients have sent
+	recorded       *Recording // with Options.Record
+	digests        []uint64   // of the messages in the effects at hand
 }
 
 // phase is where a run stands.
@@ -70,6 +71,9 @@ func newWorld(given *Plan, options Options) *World {
 		ClientPlan{ID: operatorID, Role: operatorRole}, ClientPlan{ID: auditorID, Role: auditorRole})
 	w := &World{
 		plan: plan, options: options, random: chance.New(plan.Seed),
+	}
+	if options.Record {
+		w.recorded = &Recording{}
 	}
 	w.hash.fold(plan.Seed)
 	nodes := plan.Cluster.Nodes + 1

@@ -22,6 +22,10 @@ func (s *Stream) Split(name string) *Stream {
 	return New(mix(s.root ^ mix(h)))
 }
 
+// State is where the stream stands: New(State()) draws the numbers that this
+// one would draw next. What is split off the two differs.
+func (s *Stream) State() uint64 { return s.state }
+
 // Uint64 draws 64 evenly distributed bits.
 func (s *Stream) Uint64() uint64 {
 	s.state += 0x9e3779b97f4a7c15
