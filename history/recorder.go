@@ -6,6 +6,13 @@ import "slices"
 // concurrent use: recorders of real clusters guard it with a lock of their own.
 type Recorder struct{ ops []Operation }
 
+// Reuse gives a recorder that is empty so far the memory of a history that
+// nobody looks at any more.
+func (r *Recorder) Reuse(ops []Operation) {
+	clear(ops)
+	r.ops = ops[:0]
+}
+
 // Begin notes a call and returns the id by which End finds it. Until End is
 // called the outcome is Unknown and the operation stays open.
 func (r *Recorder) Begin(op Operation) int64 {

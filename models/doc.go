@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/tamarack-mq/tamarack/history"
 )
@@ -131,8 +132,14 @@ func (d *dossier) partition(p Place) *partition {
 }
 
 func index(c *Case) *dossier {
+	publishes := 0
+	for i := range c.Operations {
+		if c.Operations[i].Kind == history.Publish {
+			publishes++
+		}
+	}
 	d := &dossier{
-		Case: c, at: map[Place]*partition{}, byValue: map[string]*history.Operation{},
+		Case: c, at: map[Place]*partition{}, byValue: make(map[string]*history.Operation, publishes),
 		offset: map[string]map[Place]*offsetHistory{}, early: map[string]bool{},
 	}
 	for i := range c.Final {
@@ -151,11 +158,12 @@ func index(c *Case) *dossier {
 	d.groups = slices.DeleteFunc(d.groups, func(group string) bool { return c.Forgotten[group] })
 	for _, at := range d.places {
 		p := d.at[at]
-		for value := range p.where {
-			slices.Sort(p.where[value])
-			p.where[value] = slices.Compact(p.where[value])
-		}
-		for value := range p.where { // a publish whose answer was lost, found by what it left
+		for value, where := range p.where {
+			if len(where) > 1 {
+				slices.Sort(where)
+				p.where[value] = slices.Compact(where)
+			}
+			// A publish whose answer was lost is found by what it left.
 			if op := d.byValue[value]; op != nil && op.TopicID == 0 && !slices.Contains(p.publishes, op) {
 				p.publishes = append(p.publishes, op)
 			}
@@ -168,7 +176,7 @@ func index(c *Case) *dossier {
 func (d *dossier) add(op *history.Operation) {
 	switch op.Kind {
 	case history.Publish:
-		d.byValue[string(op.Value)] = op
+		d.byValue[text(op.Value)] = op
 		if op.TopicID != 0 {
 			p := d.partition(Place{op.TopicID, op.Partition})
 			p.publishes = append(p.publishes, op)
@@ -225,8 +233,12 @@ func (p *partition) see(r *history.Record) {
 	case bytes.Equal(first.Value, r.Value):
 		return // most records are read many times, at one place
 	}
-	p.where[string(r.Value)] = append(p.where[string(r.Value)], r.Offset)
+	p.where[text(r.Value)] = append(p.where[text(r.Value)], r.Offset)
 }
+
+// text is a value as the key of a map. It shares the bytes: a history is never
+// changed while it is judged.
+func text(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
 
 // certain says that the log at rest is known and nothing of it may be missing.
 func (d *dossier) certain(p *partition) bool { return p.final != nil && !d.Lossy[p.place] }

@@ -195,7 +195,13 @@ func truth(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		for _, value := range sortedKeys(p.where) {
+		wrong := map[string][]int64{} // nearly always nothing
+		for value, where := range p.where {
+			if op := d.byValue[value]; op == nil || op.Outcome == history.Failed {
+				wrong[value] = where
+			}
+		}
+		for _, value := range sortedKeys(wrong) {
 			op := d.byValue[value]
 			switch {
 			case op == nil:

@@ -241,5 +241,17 @@ func ownerOperations(h *offsetHistory) []porcupine.Operation {
 // stableByTime sorts by the moment at which a client knew the outcome; what is
 // open goes last.
 func stableByTime(ops []*history.Operation) {
-	slices.SortStableFunc(ops, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	type placed struct {
+		at int64
+		i  int
+		op *history.Operation
+	}
+	sorted := make([]placed, len(ops))
+	for i, op := range ops {
+		sorted[i] = placed{op.Return, i, op}
+	}
+	slices.SortFunc(sorted, func(a, b placed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i)) })
+	for i := range sorted {
+		ops[i] = sorted[i].op
+	}
 }

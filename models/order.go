@@ -66,7 +66,7 @@ func realTime(d *dossier) []Violation {
 			}
 		}
 		byReturn := slices.Clone(acked)
-		slices.SortStableFunc(byReturn, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
+		stableByTime(byReturn)
 		var highest *history.Operation // of those that had returned when op was sent
 		next := 0
 		for _, op := range acked { // in the order of the calls

@@ -26,7 +26,7 @@ func BenchmarkFiveBrokersAllFaults(b *testing.B) { benchmarkPlans(b, fiveBrokers
 func benchmarkPlans(b *testing.B, plan func(uint64) *Plan) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	TuneCollector()
-	Run(plan(1), Options{})
+	Run(plan(1), Options{}).DropHistory()
 	var stats Stats
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -37,6 +37,7 @@ func benchmarkPlans(b *testing.B, plan func(uint64) *Plan) {
 			b.Logf("seed %d: %s", r.Seed, r.Failure.Sentence)
 		}
 		stats.Add(&r.Stats)
+		r.DropHistory()
 	}
 	seconds := processorTime(b) - before
 	b.ReportMetric(float64(stats.Steps)/seconds, "steps/cpu-s")

@@ -12,7 +12,9 @@ type Observer interface {
 	// Started is called when a node has recovered and before its first step;
 	// the book still holds what was known of its disk before.
 	Started(w *World, n *Node, found *effect.Recovered)
-	// Stepped is called after a node took in and gave out.
+	// Stepped is called after a node took in and gave out. An observer that has
+	// nothing to see in most steps says so by a method Looks; whoever lets it look
+	// at more brings that up to date.
 	Stepped(w *World, n *Node, in effect.Input, out []effect.Effect)
 	// Rested is called once, when the cluster has come to rest.
 	Rested(w *World)
@@ -38,10 +40,14 @@ func newObservers() []Observer {
 	}
 }
 
-// observe lets the book and then every observer look at a step.
+// observe lets the book look at a step, and then every observer that has
+// something to see in it.
 func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
 	w.book.stepped(w, n, in, out)
-	for _, o := range w.observers {
-		o.Stepped(w, n, in, out)
+	about := w.scopeOf(n, in, out)
+	for i, o := range w.observers {
+		if w.looks[i]&about != 0 {
+			o.Stepped(w, n, in, out)
+		}
 	}
 }

@@ -1,10 +1,34 @@
 package sim
 
+import (
+	"sync"
+
+	"github.com/tamarack-mq/tamarack/history"
+)
+
 // Run plays a plan from beginning to end, or to the first broken invariant.
 func Run(plan *Plan, options Options) *Result {
 	w := newWorld(plan, options)
+	if ops, ok := histories.Get().(*[]history.Operation); ok {
+		w.history.Reuse(*ops)
+	}
 	w.play()
 	return w.result()
+}
+
+// histories are the memory of histories that were dropped: they are the largest
+// thing that a run leaves.
+var histories sync.Pool
+
+// DropHistory gives the memory of the history to another run. The history, and
+// what it holds, must not be used any more.
+func (r *Result) DropHistory() {
+	if ops := r.History; cap(ops) > 0 {
+		r.History = nil
+		clear(ops) // and let go of what it holds
+		ops = ops[:0]
+		histories.Put(&ops)
+	}
 }
 
 // result gathers what came of a run.

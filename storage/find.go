@@ -55,6 +55,7 @@ func (p *partition) findIn(v *view, from record.Offset, at record.Timestamp) (re
 		return 0, 0, false, nil
 	}
 	scan := newScanner(v.handle.file, e.pos, v.limit)
+	defer scan.close()
 	for next := e.offset; ; {
 		h, batch, pos, err := scan.next()
 		if errors.Is(err, io.EOF) {

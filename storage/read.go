@@ -287,6 +287,7 @@ func (p *partition) load(h *handle, end record.Offset) (*index, error) {
 func (p *partition) rebuild(h *handle, end record.Offset) (*index, error) {
 	x := newIndex(h.of.base, p.indexInterval())
 	scan := newScanner(h.file, 0, h.of.size)
+	defer scan.close()
 	for {
 		head, _, pos, err := scan.next()
 		switch {

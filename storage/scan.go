@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/storage/vfs"
@@ -20,13 +21,34 @@ type scanner struct {
 	limit int64 // end of what may be read
 	chunk int   // bytes to read at once
 	buf   []byte
-	at    int // of pos in buf
+	at    int    // of pos in buf
+	spare []byte // of no use to anybody now
 }
 
 const scanChunk = 256 << 10
 
 func newScanner(f vfs.File, from, to int64) scanner {
-	return scanner{file: f, pos: from, limit: to, chunk: scanChunk}
+	s := scanner{file: f, pos: from, limit: to, chunk: scanChunk}
+	if b, ok := scanBuffers.Get().(*[]byte); ok {
+		s.spare = *b
+	}
+	return s
+}
+
+// scanBuffers are left by scanners that are done, for the next ones: a recovery
+// walks over many files, and most are small.
+var scanBuffers sync.Pool
+
+// close ends the use of a scanner, and of all bytes that it gave out.
+func (s *scanner) close() {
+	b := s.buf[:0]
+	if cap(s.spare) > cap(b) {
+		b = s.spare[:0]
+	}
+	if cap(b) > 0 {
+		scanBuffers.Put(&b)
+	}
+	s.buf, s.spare = nil, nil
 }
 
 // next returns the next batch and where it begins. The bytes stay as they are
@@ -65,7 +87,12 @@ func (s *scanner) fill(need int) error {
 		return errNoBatch
 	}
 	size := int(min(rest, int64(max(need, s.chunk))))
-	buf := make([]byte, size) // the last batch may still be in use
+	buf := s.spare // and not s.buf: the last batch may still be in use
+	s.spare = nil
+	if cap(buf) < size {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
 	copy(buf, s.buf[s.at:])
 	if err := readFull(s.file, buf[have:], s.pos+int64(have)); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, vfs.ErrUnreadable) {

@@ -72,6 +72,7 @@ func (r *recovery) skip(seg *segment, from record.Offset) (int64, error) {
 	}
 	defer p.store.handles.release(h)
 	scan := newScanner(h.file, e.pos, seg.size)
+	defer scan.close()
 	head, batch, _, err := scan.next()
 	if errors.Is(err, io.EOF) || errors.Is(err, errNoBatch) || err == nil && wrongWith(&head, batch, e.offset, p.epochs) != "" {
 		return 0, nil
@@ -96,6 +97,7 @@ func (r *recovery) scanSegment(seg *segment, at int64, from record.Offset) (good
 	defer p.store.handles.release(h)
 	r.atFloor = at
 	scan := newScanner(h.file, at, seg.size)
+	defer scan.close()
 	for {
 		head, batch, pos, err := scan.next()
 		switch {

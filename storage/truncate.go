@@ -220,6 +220,7 @@ func (p *partition) positionOf(k int, off record.Offset) (int64, error) {
 		limit = p.size
 	}
 	scan := newScanner(h.file, 0, limit)
+	defer scan.close()
 	if e, ok := p.index.find(off); ok && s == p.last() {
 		scan.pos = e.pos
 	}

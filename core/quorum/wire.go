@@ -109,8 +109,7 @@ func decode(b []byte, mark uint32, from, to uint64, voters []uint64) (received, 
 	}
 	switch kind {
 	case kindEngine:
-		m.engine = decodeEngine(&r, voters)
-		m.engine.From, m.engine.To = &from, &to
+		m.engine = decodeEngine(&r, from, to, voters)
 	case kindProbe:
 		m.probe = &probe{r.Uint()}
 	case kindAnswer:
@@ -124,17 +123,23 @@ func decode(b []byte, mark uint32, from, to uint64, voters []uint64) (received, 
 	return m, r.Err()
 }
 
-func decodeEngine(r *pack.Reader, voters []uint64) *pb.Message {
-	kind := pb.MessageType(r.Uint())
-	m := &pb.Message{
-		Type:       kind.Enum(),
-		Term:       new(r.Uint()),
-		LogTerm:    new(r.Uint()),
-		Index:      new(r.Uint()),
-		Commit:     new(r.Uint()),
-		Reject:     new(r.Bool()),
-		RejectHint: new(r.Uint()),
+func decodeEngine(r *pack.Reader, from, to uint64, voters []uint64) *pb.Message {
+	// The fields of a message are pointers: they lie in one piece with it.
+	type whole struct {
+		pb.Message
+		kind                                     pb.MessageType
+		from, to                                 uint64
+		term, logTerm, index, commit, rejectHint uint64
+		reject                                   bool
 	}
+	w := &whole{from: from, to: to}
+	w.kind = pb.MessageType(r.Uint())
+	w.term, w.logTerm, w.index, w.commit = r.Uint(), r.Uint(), r.Uint(), r.Uint()
+	w.reject, w.rejectHint = r.Bool(), r.Uint()
+	kind, m := w.kind, &w.Message
+	m.From, m.To = &w.from, &w.to
+	m.Type, m.Term, m.LogTerm, m.Index, m.Commit = &w.kind, &w.term, &w.logTerm, &w.index, &w.commit
+	m.Reject, m.RejectHint = &w.reject, &w.rejectHint
 	switch kind {
 	case pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp,
 		pb.MsgHeartbeat, pb.MsgHeartbeatResp:

@@ -1,0 +1,97 @@
+package sim
+
+import "github.com/tamarack-mq/tamarack/core/effect"
+
+// scope says what a step was about. Most steps are about little, and most
+// observers look at little: those that have nothing to see in a step are not
+// called.
+type scope uint16
+
+const (
+	ofReplicas scope = 1 << iota // replicas may have changed: book.touched
+	ofImages                     // an image moved, or a partition's state changed
+	ofRequests                   // a client's request came in
+	ofMessages                   // a node's message came in
+	ofReads                      // a read ended
+	ofSaves                      // a write of the quorum journal ended, or is asked for
+	ofSends                      // the node sends to another
+	ofReplies                    // the node answers a client
+	ofAppends                    // the node appends to a log
+	ofCuts                       // a log is made, deleted, truncated, reset or trimmed
+	ofAny                        // every step is of this
+)
+
+// looker is an observer that does not look at every step: Looks names those
+// that it must be told of. It may be told of others.
+type looker interface{ Looks() scope }
+
+// looksOf are the scopes of a list of observers, in its order.
+func looksOf(observers []Observer) []scope {
+	looks := make([]scope, len(observers))
+	for i, o := range observers {
+		looks[i] = ofAny
+		if l, ok := o.(looker); ok {
+			looks[i] = l.Looks()
+		}
+	}
+	return looks
+}
+
+// scopeOf says what a step was about, once the book has taken it in.
+func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
+	s := ofAny
+	switch in.(type) {
+	case effect.Requested:
+		s |= ofRequests
+	case effect.Received:
+		s |= ofMessages
+	case effect.ReadDone:
+		s |= ofReads
+	case effect.QuorumSaved:
+		s |= ofSaves
+	}
+	for _, e := range out {
+		switch e.(type) {
+		case effect.Send:
+			s |= ofSends
+		case effect.Reply:
+			s |= ofReplies
+		case effect.Append:
+			s |= ofAppends
+		case effect.SaveQuorum, effect.ReplaceQuorum:
+			s |= ofSaves
+		case effect.CreateLog, effect.DeleteLog, effect.Truncate, effect.Reset, effect.TrimPrefix:
+			s |= ofCuts
+		}
+	}
+	if len(w.book.touched) > 0 {
+		s |= ofReplicas
+	}
+	if m := &w.book.meta; len(m.changed) > 0 || m.at(n.id).moved {
+		s |= ofImages
+	}
+	return s
+}
+
+func (*offsetsOnce) Looks() scope        { return ofAppends }
+func (*replicaAgreement) Looks() scope   { return ofAppends | ofReplicas }
+func (*nothingCut) Looks() scope         { return ofCuts }
+func (*soundHighWatermark) Looks() scope { return ofReplicas }
+func (*completeInSync) Looks() scope     { return ofReplicas | ofImages }
+func (*singleLeaders) Looks() scope      { return ofReplicas | ofImages }
+func (*decidedReads) Looks() scope       { return ofReplies }
+func (*trueAnswers) Looks() scope        { return ofReplies }
+func (*exactRecovery) Looks() scope      { return 0 }
+func (*derivedState) Looks() scope       { return ofCuts | ofReplicas }
+func (*damageSeen) Looks() scope         { return ofReads | ofReplicas }
+func (*syncFirst) Looks() scope          { return ofSaves | ofSends | ofReplies }
+func (*retentionBounds) Looks() scope    { return ofCuts | ofReplicas }
+func (*toldOfTruncations) Looks() scope  { return ofReplies }
+func (*votes) Looks() scope              { return ofSends }
+func (*commitRule) Looks() scope         { return ofImages }
+func (*oneHistory) Looks() scope         { return ofImages }
+func (*oneOwner) Looks() scope           { return ofRequests | ofReplies }
+func (*coordinatorReplay) Looks() scope  { return ofReplies }
+func (*committedOffsets) Looks() scope   { return ofRequests | ofReplies }
+func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofReplicas }
+func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies }
