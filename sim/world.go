@@ -44,13 +44,12 @@ type World struct {
 	checkpoints    []uint64
 	trace          []string
 	tracing        bool
-	restBy         Span   // when the cluster must have come to rest
-	quiet          Span   // since when it is; 0: it is not
-	uncleanAllowed bool   // an operator asked for an unclean election
-	sentKinds      uint64 // kinds of requests that clients have sent
-	exactNext      uint64 // the next event before which the plan cuts the power; 0: there is none
+	restBy         Span       // when the cluster must have come to rest
+	quiet          Span       // since when it is; 0: it is not
+	uncleanAllowed bool       // an operator asked for an unclean election
+	sentKinds      uint64     // kinds of requests that clients have sent
 	recorded       *Recording // with Options.Record
-	digests        []uint64 // of the messages in the effects at hand
+	digests        []uint64   // of the messages in the effects at hand
 }
 
 // phase is where a run stands.
@@ -123,12 +122,6 @@ func (w *World) play() {
 			w.tracing = w.stats.Events >= w.options.TraceFrom && w.stats.Events <= w.options.TraceTo
 		}
 		w.hash.fold(uint64(at)<<6 ^ uint64(e.kind)<<58 ^ uint64(uint32(e.place)))
-		if w.options.events != nil {
-			w.options.events(w, &e)
-		}
-		if w.stats.Events == w.exactNext {
-			w.cutExact()
-		}
 		w.happen(&e)
 		if w.stats.Events%CheckpointEvery == 0 {
 			w.checkpoints = append(w.checkpoints, uint64(w.hash))
