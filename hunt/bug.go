@@ -28,7 +28,17 @@ type Bug struct {
 	UsersSee   string   `yaml:"usersSee"`   // what it does to users
 	Invariants []string `yaml:"invariants"` // by any of which it must be caught
 	Edits      []Edit   `yaml:"edits"`
-	Seeds      int      `yaml:"seeds"` // budget; 0: 2000
+	Seeds      int      `yaml:"seeds"` // budget of one start; 0: 2000
+	// Guard is what covers the bug in this code. The bug alone must then survive,
+	// and be found with the guard off as well.
+	Guard *Guard `yaml:"guard"`
+}
+
+// Guard is a second line of defence.
+type Guard struct {
+	What  string `yaml:"what"`  // what it is and why it suffices
+	Edits []Edit `yaml:"edits"` // that switch it off, after those of the bug
+	Seeds int    `yaml:"seeds"` // that the bug alone must survive, from each start; 0: 200
 }
 
 // Edit replaces one piece of text.
@@ -42,6 +52,10 @@ type Edit struct {
 
 // DefaultSeeds is the budget of a bug that names none.
 const DefaultSeeds = 2000
+
+// DefaultGuardSeeds is how many seeds a guarded bug must survive by itself when
+// its file does not say.
+const DefaultGuardSeeds = 200
 
 var invariantName = regexp.MustCompile(`^INV-[1-9][0-9]*$`)
 
@@ -90,6 +104,8 @@ func (b *Bug) validate() error {
 		return errors.New("a bug names the invariants by which it must be caught")
 	case len(b.Edits) == 0:
 		return errors.New("a bug has at least one edit")
+	case b.Guard != nil && (b.Guard.What == "" || len(b.Guard.Edits) == 0):
+		return errors.New("a guard says what it is and has the edits that switch it off")
 	}
 	for _, i := range b.Invariants {
 		if !invariantName.MatchString(i) {
@@ -99,13 +115,20 @@ func (b *Bug) validate() error {
 	return nil
 }
 
-// Mutated applies the edits to the sources under root and returns the new text
-// of each changed file, by its path from root. A text that does not stand
-// exactly once where it should is an error: the code has changed, and the bug
-// must be looked at anew.
+// Mutated applies the edits to the sources under root, those that switch the
+// guard off included, and returns the new text of each changed file, by its path
+// from root. A text that does not stand exactly once where it should is an
+// error: the code has changed, and the bug must be looked at anew.
 func (b *Bug) Mutated(root string) (map[string]string, error) {
+	if b.Guard != nil {
+		return b.with(root, slices.Concat(b.Edits, b.Guard.Edits))
+	}
+	return b.with(root, b.Edits)
+}
+
+func (b *Bug) with(root string, edits []Edit) (map[string]string, error) {
 	texts := map[string]string{}
-	for _, e := range b.Edits {
+	for _, e := range edits {
 		if err := e.apply(root, texts); err != nil {
 			return nil, fmt.Errorf("bug %s: %w", b.Name, err)
 		}

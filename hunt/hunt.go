@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,42 +14,91 @@ import (
 // Verdict is how a hunt ended.
 type Verdict string
 
-// The verdicts. Only Found is a kill.
+// The verdicts. Found and Guarded are what a bug file promises.
 const (
 	Found    Verdict = "found"
+	Guarded  Verdict = "guarded"   // survives alone, and is found once its guard is off
 	Missed   Verdict = "missed"    // no seed of the budget failed
 	Mistaken Verdict = "mistaken"  // seeds failed, but by other invariants
+	Exposed  Verdict = "exposed"   // found although its guard is on: the guard does not cover it
 	Flaky    Verdict = "unfounded" // the unedited code fails all those seeds as well
 	Unfit    Verdict = "unfit"     // the edit does not fit the code, or does not compile
 )
 
+// Kept says that the hunt ended as the file of the bug promises.
+func (v Verdict) Kept() bool { return v == Found || v == Guarded }
+
 // Outcome is what came of hunting one bug.
 type Outcome struct {
-	Bug       Bug
+	Bug     Bug
+	Verdict Verdict
+	Trials  []Trial       // one for each start
+	Seeds   int           // median over the trials
+	CPU     time.Duration // median over the trials
+	Took    time.Duration // the whole hunt, on the wall
+	Detail  string        // of what went wrong with the hunt itself
+}
+
+// Trial is one search through the budget of a bug, from one start on.
+type Trial struct {
 	Verdict   Verdict
 	Invariant string // that broke
 	Sentence  string
 	Seed      uint64
-	Event     uint64 // of that seed, at which it broke
-	Seeds     int    // tried, the failing one included
-	Took      time.Duration
-	Detail    string // of what went wrong with the hunt itself
+	Seeds     int           // tried, the failing one included
+	CPU       time.Duration // that the edited code used, user and system
+	Detail    string
+}
+
+// Best is the trial to tell of: the first that was found, else the first.
+func (o *Outcome) Best() Trial {
+	for _, t := range o.Trials {
+		if t.Verdict == Found {
+			return t
+		}
+	}
+	if len(o.Trials) == 0 {
+		return Trial{}
+	}
+	return o.Trials[0]
+}
+
+// FoundIn counts the trials that found the bug.
+func (o *Outcome) FoundIn() int {
+	n := 0
+	for _, t := range o.Trials {
+		if t.Verdict == Found {
+			n++
+		}
+	}
+	return n
+}
+
+// Thin says that the bug takes so many seeds that workloads or faults must be
+// thin where it lives.
+func (o *Outcome) Thin() bool {
+	return o.Verdict.Kept() && (o.Seeds > DefaultSeeds || o.FoundIn() < len(o.Trials))
 }
 
 // Runner runs seeds with a simrun binary. It is an interface so that the hunt
 // can be tested without a simulator.
 type Runner interface {
 	// FirstFailure runs seeds from first on, count at most, until one fails.
-	FirstFailure(ctx context.Context, binary string, first uint64, count int) (*Failing, error)
+	FirstFailure(ctx context.Context, binary string, first uint64, count int) (Search, error)
+}
+
+// Search is what came of running seeds.
+type Search struct {
+	Failing *Failing      // nil: none failed
+	Tried   int           // seeds up to the failing one
+	CPU     time.Duration // used by the process, user and system
 }
 
 // Failing is the first seed that failed.
 type Failing struct {
 	Seed      uint64
-	Tried     int
 	Invariant string
 	Sentence  string
-	Event     uint64
 }
 
 // Hunter hunts bugs in one source tree. It may hunt several at once.
@@ -56,27 +106,51 @@ type Hunter struct {
 	Root   string
 	Work   string // a folder for what is built
 	Runner Runner
-	First  uint64 // the first seed to try
+	Starts []uint64 // the first seed of each trial; at least one
 
 	plain func() (string, error) // builds the unedited code, once
 	once  sync.Once
 }
 
-// Hunt plants one bug and looks for a seed that fails. A kill counts only when
-// the invariant that broke is one that the bug names, and the unedited code
-// passes that very seed: runs are deterministic, so the edit made the
-// difference.
+// Hunt plants one bug and looks for seeds that fail, from each start on. A kill
+// counts only when the invariant that broke is one that the bug names, and the
+// unedited code passes that very seed. Runs are deterministic, so that seed is
+// also the proof that the edited line was reached and made the difference.
+//
+// A bug with a guard must survive by itself and be found once its guard is off.
 func (h *Hunter) Hunt(ctx context.Context, bug Bug) Outcome {
 	began := time.Now()
 	o := Outcome{Bug: bug}
-	h.hunt(ctx, &o)
+	if bug.Guard != nil {
+		h.guarded(ctx, &o)
+	} else {
+		h.hunt(ctx, &o, bug.Edits)
+	}
 	o.Took = time.Since(began)
 	return o
 }
 
-func (h *Hunter) hunt(ctx context.Context, o *Outcome) {
+// guarded hunts a bug that a second guard is said to cover.
+func (h *Hunter) guarded(ctx context.Context, o *Outcome) {
+	alone := Outcome{Bug: o.Bug}
+	alone.Bug.Seeds = cmp.Or(o.Bug.Guard.Seeds, DefaultGuardSeeds)
+	h.hunt(ctx, &alone, o.Bug.Edits)
+	if alone.Verdict != Missed {
+		o.Verdict, o.Detail, o.Trials = alone.Verdict, alone.Detail, alone.Trials
+		if alone.FoundIn() > 0 || alone.Verdict == Mistaken {
+			o.Verdict, o.Detail = Exposed, "it is found although its guard is on: "+alone.Best().Sentence
+		}
+		return
+	}
+	if h.hunt(ctx, o, slices.Concat(o.Bug.Edits, o.Bug.Guard.Edits)); o.Verdict == Found {
+		o.Verdict = Guarded
+	}
+}
+
+// hunt builds the code with some edits, once, and searches from every start.
+func (h *Hunter) hunt(ctx context.Context, o *Outcome, edits []Edit) {
 	defer os.RemoveAll(filepath.Join(h.Work, o.Bug.Name))
-	texts, err := o.Bug.Mutated(h.Root)
+	texts, err := o.Bug.with(h.Root, edits)
 	if err != nil {
 		o.Verdict, o.Detail = Unfit, err.Error()
 		return
@@ -86,64 +160,99 @@ func (h *Hunter) hunt(ctx context.Context, o *Outcome) {
 		o.Verdict, o.Detail = Unfit, err.Error()
 		return
 	}
-	h.search(ctx, o, binary)
+	for _, first := range h.Starts {
+		t := h.search(ctx, binary, first, o.Bug.Seeds, o.Bug.Invariants)
+		o.Trials = append(o.Trials, t)
+		if t.Verdict == Unfit {
+			break
+		}
+	}
+	o.judge()
 }
 
-// search runs seeds until one fails as it must. One that the unedited code fails
-// as well says nothing about the bug and is passed over; so is one that breaks
-// another invariant, which is told if nothing better comes.
-func (h *Hunter) search(ctx context.Context, o *Outcome, binary string) {
-	o.Verdict = Missed
-	mistakes := 0
-	for first := h.First; o.Seeds < o.Bug.Seeds; {
-		failing, err := h.Runner.FirstFailure(ctx, binary, first, o.Bug.Seeds-o.Seeds)
+// judge sums the trials up. More than half of them must have found the bug, so
+// that the median is the median of finds.
+func (o *Outcome) judge() {
+	var seeds []int
+	var cpu []time.Duration
+	worst := Found
+	for _, t := range o.Trials {
+		seeds, cpu = append(seeds, t.Seeds), append(cpu, t.CPU)
+		if t.Verdict != Found && (worst == Found || t.Verdict == Unfit) {
+			worst, o.Detail = t.Verdict, t.Detail
+		}
+	}
+	slices.Sort(seeds)
+	slices.Sort(cpu)
+	o.Seeds, o.CPU = seeds[len(seeds)/2], cpu[len(cpu)/2]
+	if o.Verdict = worst; worst != Unfit && 2*o.FoundIn() > len(o.Trials) {
+		o.Verdict, o.Detail = Found, ""
+	}
+}
+
+// search runs seeds until one fails as it must; any invariant will do when none
+// are named. A seed that the unedited code fails as well says nothing about the
+// bug and is passed over; so is one that breaks another invariant, which is
+// told if nothing better comes.
+func (h *Hunter) search(ctx context.Context, binary string, first uint64, count int, invariants []string) Trial {
+	t := Trial{Verdict: Missed}
+	for mistakes := 0; t.Seeds < count; {
+		s, err := h.Runner.FirstFailure(ctx, binary, first, count-t.Seeds)
+		t.CPU += s.CPU
 		if err != nil {
-			o.Verdict, o.Detail = Unfit, err.Error()
-			return
+			t.Verdict, t.Detail = Unfit, err.Error()
+			return t
 		}
+		t.Seeds += s.Tried
+		failing := s.Failing
 		if failing == nil {
-			o.Seeds = o.Bug.Seeds
-			return
+			return t
 		}
-		o.Seeds += failing.Tried
 		first = failing.Seed + 1
 		same, err := h.passed(ctx, failing.Seed)
 		if err != nil {
-			o.Verdict, o.Detail = Unfit, err.Error()
-			return
+			t.Verdict, t.Detail = Unfit, err.Error()
+			return t
 		}
 		if same != nil {
-			if o.Verdict == Missed {
-				o.Verdict, o.Detail = Flaky, fmt.Sprintf("the unedited code fails seed %d too: %s, %s", failing.Seed, same.Invariant, same.Sentence)
+			if t.Verdict == Missed {
+				t.Verdict, t.Detail = Flaky, fmt.Sprintf("the unedited code fails seed %d too: %s, %s", failing.Seed, same.Invariant, same.Sentence)
 			}
 			continue
 		}
-		found := slices.Contains(o.Bug.Invariants, failing.Invariant)
-		if found || o.Verdict != Mistaken {
-			o.Seed, o.Event, o.Invariant, o.Sentence, o.Detail = failing.Seed, failing.Event, failing.Invariant, failing.Sentence, ""
-			o.Verdict = Mistaken
+		found := len(invariants) == 0 || slices.Contains(invariants, failing.Invariant)
+		if found || t.Verdict != Mistaken {
+			t.Seed, t.Invariant, t.Sentence, t.Detail = failing.Seed, failing.Invariant, failing.Sentence, ""
+			t.Verdict = Mistaken
 		}
 		if found {
-			o.Verdict = Found
+			t.Verdict = Found
 		}
 		if mistakes++; found || mistakes == enoughMistakes {
-			return
+			return t
 		}
 	}
+	return t
 }
 
 // enoughMistakes is the number of seeds that may break other invariants than
 // those of a bug before it is given up: its file must be wrong.
 const enoughMistakes = 10
 
-// passed runs one seed with the unedited code; nil: it passes.
-func (h *Hunter) passed(ctx context.Context, seed uint64) (*Failing, error) {
+// unedited builds the code as it is, once.
+func (h *Hunter) unedited(ctx context.Context) (string, error) {
 	h.once.Do(func() {
 		h.plain = sync.OnceValues(func() (string, error) { return Build(ctx, h.Root, h.Work, "unedited", nil) })
 	})
-	binary, err := h.plain()
+	return h.plain()
+}
+
+// passed runs one seed with the unedited code; nil: it passes.
+func (h *Hunter) passed(ctx context.Context, seed uint64) (*Failing, error) {
+	binary, err := h.unedited(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return h.Runner.FirstFailure(ctx, binary, seed, 1)
+	s, err := h.Runner.FirstFailure(ctx, binary, seed, 1)
+	return s.Failing, err
 }

@@ -3,6 +3,7 @@ package hunt
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func tree(t *testing.T) string {
 	for name, text := range map[string]string{
 		"go.mod":             "module example.com/m\n\ngo 1.26\n",
 		"core/hw.go":         "package core\n\nfunc Safe(isr, min int) bool {\n\treturn isr >= min\n}\n",
-		"cmd/simrun/main.go": "package main\n\nimport \"example.com/m/core\"\n\nfunc main() { println(core.Safe(1, 2)) }\n",
+		"cmd/simrun/main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/m/core\"\n)\n\nfunc main() { fmt.Println(core.Safe(1, 2)) }\n",
 	} {
 		at := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
@@ -45,12 +46,12 @@ type scripted struct {
 	always    bool
 }
 
-func (s scripted) FirstFailure(_ context.Context, binary string, first uint64, count int) (*Failing, error) {
+func (s scripted) FirstFailure(_ context.Context, binary string, first uint64, count int) (Search, error) {
 	edited := filepath.Base(filepath.Dir(binary)) != "unedited"
 	if s.invariant == "" || !edited && !s.always || first > 4 || first+uint64(count) <= 4 {
-		return nil, nil
+		return Search{Tried: count, CPU: time.Second}, nil
 	}
-	return &Failing{Seed: 4, Tried: int(4-first) + 1, Invariant: s.invariant, Sentence: "it broke"}, nil
+	return Search{Failing: &Failing{Seed: 4, Invariant: s.invariant, Sentence: "it broke"}, Tried: int(4-first) + 1, CPU: time.Second}, nil
 }
 
 func loaded(t *testing.T, text string) ([]Bug, error) {
@@ -72,15 +73,15 @@ func TestAKillCountsOnlyWhenEverythingIsRight(t *testing.T) {
 		{scripted{invariant: "INV-9"}, Mistaken},
 		{scripted{invariant: "INV-5", always: true}, Flaky},
 	} {
-		h := Hunter{Root: root, Work: t.TempDir(), Runner: c.runner, First: 1}
+		h := Hunter{Root: root, Work: t.TempDir(), Runner: c.runner, Starts: []uint64{1}}
 		o := h.Hunt(t.Context(), bugs[0])
 		require.Equal(t, c.want, o.Verdict, "%+v", o)
 		switch c.want {
 		case Found:
-			require.Equal(t, uint64(4), o.Seed)
+			require.Equal(t, uint64(4), o.Best().Seed)
 			require.Equal(t, 4, o.Seeds)
 		case Mistaken:
-			require.Equal(t, uint64(4), o.Seed)
+			require.Equal(t, uint64(4), o.Best().Seed)
 			require.Equal(t, 10, o.Seeds, "another seed may do better")
 		default:
 			require.Equal(t, 10, o.Seeds, "the whole budget")
@@ -95,7 +96,7 @@ func TestAnEditThatNoLongerFitsIsRefused(t *testing.T) {
 	bugs, err := loaded(t, bugText)
 	require.NoError(t, err)
 	root := tree(t)
-	h := Hunter{Root: root, Work: t.TempDir(), Runner: scripted{invariant: "INV-5"}, First: 1}
+	h := Hunter{Root: root, Work: t.TempDir(), Runner: scripted{invariant: "INV-5"}, Starts: []uint64{1}}
 
 	bugs[0].Edits[0].Find = "return isr > min"
 	o := h.Hunt(t.Context(), bugs[0])
@@ -144,58 +145,145 @@ func TestABugFileSaysWhatItMust(t *testing.T) {
 // seeds 2 and 4.
 type shaky struct{}
 
-func (shaky) FirstFailure(_ context.Context, binary string, first uint64, count int) (*Failing, error) {
+func (shaky) FirstFailure(_ context.Context, binary string, first uint64, count int) (Search, error) {
 	fails := []uint64{2, 4}
 	if filepath.Base(filepath.Dir(binary)) == "unedited" {
 		fails = fails[:1]
 	}
 	for _, seed := range fails {
 		if seed >= first && seed < first+uint64(count) {
-			return &Failing{Seed: seed, Tried: int(seed-first) + 1, Invariant: "INV-5", Sentence: "it broke"}, nil
+			return Search{Failing: &Failing{Seed: seed, Invariant: "INV-5", Sentence: "it broke"}, Tried: int(seed-first) + 1}, nil
 		}
 	}
-	return nil, nil
+	return Search{Tried: count}, nil
 }
 
 func TestASeedThatTheUneditedCodeFailsIsPassedOver(t *testing.T) {
 	bugs, err := loaded(t, bugText)
 	require.NoError(t, err)
-	h := Hunter{Root: tree(t), Work: t.TempDir(), Runner: shaky{}, First: 1}
+	h := Hunter{Root: tree(t), Work: t.TempDir(), Runner: shaky{}, Starts: []uint64{1}}
 	o := h.Hunt(t.Context(), bugs[0])
 	require.Equal(t, Found, o.Verdict)
-	require.Equal(t, uint64(4), o.Seed)
+	require.Equal(t, uint64(4), o.Best().Seed)
 	require.Equal(t, 4, o.Seeds)
 	require.Empty(t, o.Detail)
 }
 
 func TestAReportTellsTheLowestSeedThatFailed(t *testing.T) {
-	got, err := lowest([]byte(`{"runs": 9, "lowest": {"seed": 17, "class": "safety",
-		"failure": {"invariant": "INV-6", "sentence": "a member lacks records"}}}`), 11)
-	require.NoError(t, err)
-	require.Equal(t, &Failing{Seed: 17, Tried: 7, Invariant: "INV-6", Sentence: "a member lacks records"}, got)
+	var s Search
+	require.NoError(t, s.read([]byte(`{"runs": 9, "lowest": {"seed": 17, "class": "safety",
+		"failure": {"invariant": "INV-6", "sentence": "a member lacks records"}}}`), 11))
+	require.Equal(t, Search{Failing: &Failing{Seed: 17, Invariant: "INV-6", Sentence: "a member lacks records"}, Tried: 7}, s)
 
-	got, err = lowest([]byte(`{"runs": 9}`), 11)
-	require.NoError(t, err)
-	require.Nil(t, got)
+	s = Search{}
+	require.NoError(t, s.read([]byte(`{"runs": 9}`), 11))
+	require.Equal(t, Search{Tried: 9}, s)
 
-	_, err = lowest([]byte(`{`), 11)
-	require.ErrorContains(t, err, "cannot be read")
+	require.ErrorContains(t, s.read([]byte(`{`), 11), "cannot be read")
 }
 
+// TestASimulatorThatDiesIsNoPass: what the edited code does to its process is a
+// failure of its seeds; a process that could not be started properly is none.
 func TestASimulatorThatDiesIsNoPass(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "simrun")
-	require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\necho out of memory >&2\nexit 2\n"), 0o755))
+	require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\necho unknown flag >&2\nexit 2\n"), 0o755))
 	_, err := Campaigns{}.FirstFailure(t.Context(), binary, 1, 5)
-	require.ErrorContains(t, err, "out of memory")
+	require.ErrorContains(t, err, "unknown flag")
+
+	require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\necho fatal error: stack overflow >&2\nexit 2\n"), 0o755))
+	s, err := Campaigns{}.FirstFailure(t.Context(), binary, 3, 5)
+	require.NoError(t, err)
+	require.Equal(t, &Failing{Seed: 3, Invariant: "died", Sentence: "fatal error: stack overflow\n"}, s.Failing)
+}
+
+// starting finds the bug at once, late or never, as the first seed says.
+type starting map[uint64]int
+
+func (s starting) FirstFailure(_ context.Context, binary string, first uint64, count int) (Search, error) {
+	n := s[first]
+	if n == 0 || n > count || filepath.Base(filepath.Dir(binary)) == "unedited" {
+		return Search{Tried: count, CPU: time.Duration(count) * time.Second}, nil
+	}
+	return Search{
+		Failing: &Failing{Seed: first + uint64(n) - 1, Invariant: "INV-5", Sentence: "it broke"},
+		Tried:   n, CPU: time.Duration(n) * time.Second,
+	}, nil
+}
+
+func TestTheMedianOfSeveralStartsCounts(t *testing.T) {
+	bugs, err := loaded(t, bugText)
+	require.NoError(t, err)
+	root := tree(t)
+	h := Hunter{Root: root, Work: t.TempDir(), Runner: starting{100: 7, 200: 2, 300: 3}, Starts: []uint64{100, 200, 300}}
+	o := h.Hunt(t.Context(), bugs[0])
+	require.Equal(t, []any{Found, 3, 3 * time.Second, 3, false}, []any{o.Verdict, o.Seeds, o.CPU, o.FoundIn(), o.Thin()})
+
+	h.Runner = starting{100: 7, 300: 3}
+	o = h.Hunt(t.Context(), bugs[0])
+	require.Equal(t, []any{Found, 7, 7 * time.Second, 2, true}, []any{o.Verdict, o.Seeds, o.CPU, o.FoundIn(), o.Thin()})
+
+	h.Runner = starting{200: 2}
+	o = h.Hunt(t.Context(), bugs[0])
+	require.Equal(t, []any{Missed, 10, 1}, []any{o.Verdict, o.Seeds, o.FoundIn()})
+}
+
+// covered fails every seed of the code that lacks the guard as well.
+type covered struct{ alone bool }
+
+func (c covered) FirstFailure(_ context.Context, binary string, first uint64, count int) (Search, error) {
+	if filepath.Base(filepath.Dir(binary)) != "unedited" {
+		out, err := exec.Command(binary).CombinedOutput()
+		if err != nil {
+			return Search{}, err
+		}
+		if c.alone || string(out) == "true\n" {
+			return Search{Failing: &Failing{Seed: first, Invariant: "INV-5", Sentence: "it broke"}, Tried: 1}, nil
+		}
+	}
+	return Search{Tried: count}, nil
+}
+
+func TestAGuardedBugMustSurviveAndBeFoundWithoutItsGuard(t *testing.T) {
+	bugs, err := loaded(t, `source: somewhere
+area: election
+what: the minimum is not as it should be
+usersSee: nothing
+invariants: [INV-5]
+edits:
+  - file: core/hw.go
+    find: return isr >= min
+    replace: return isr >= min && 1 > 2
+guard:
+  what: one is not more than two
+  edits:
+    - file: core/hw.go
+      find: isr >= min && 1 > 2
+      replace: isr < min
+`)
+	require.NoError(t, err)
+	root := tree(t)
+	h := Hunter{Root: root, Work: t.TempDir(), Runner: covered{}, Starts: []uint64{1}}
+	o := h.Hunt(t.Context(), bugs[0])
+	require.Equal(t, Guarded, o.Verdict, "%+v", o)
+
+	h.Runner = covered{alone: true}
+	o = h.Hunt(t.Context(), bugs[0])
+	require.Equal(t, Exposed, o.Verdict)
+	require.Contains(t, o.Detail, "although its guard is on: it broke")
+
+	h.Runner = starting{}
+	require.Equal(t, Missed, h.Hunt(t.Context(), bugs[0]).Verdict, "a guard that does not matter")
 }
 
 func TestTheScoreboardIsATable(t *testing.T) {
 	var b strings.Builder
 	Scoreboard(&b, []Outcome{
-		{Bug: Bug{Name: "a", Source: "KIP-1", Area: "group", What: "this |\nor that"}, Verdict: Found, Invariant: "INV-21", Seed: 9, Seeds: 9, Took: 3200 * time.Millisecond},
-		{Bug: Bug{Name: "b", Source: "ours", Area: "log", What: "x"}, Verdict: Missed, Seeds: 50, Took: time.Minute},
-	}, 1)
-	require.Contains(t, b.String(), "Found: 1 of 2.")
-	require.Contains(t, b.String(), "| [a](../scenarios/bugs/a.yaml) | KIP-1 | group | this \\| or that | INV-21 | 9 | 3s | found |\n")
-	require.Contains(t, b.String(), "| [b](../scenarios/bugs/b.yaml) | ours | log | x |  | 50 | 1m0s | missed |\n")
+		{Bug: Bug{Name: "a", Source: "KIP-1", Area: "group", What: "this |\nor that"}, Verdict: Found, Seeds: 9, CPU: 3260 * time.Millisecond, Trials: []Trial{{Verdict: Found, Invariant: "INV-21", Seed: 9}}},
+		{Bug: Bug{Name: "b", Source: "ours", Area: "log", What: "x"}, Verdict: Missed, Seeds: 50, CPU: time.Minute, Trials: []Trial{{Verdict: Missed}}},
+		{Bug: Bug{Name: "c", Source: "ours", Area: "log", What: "y", Guard: &Guard{What: "z"}}, Verdict: Guarded, Seeds: 2500, CPU: time.Minute, Trials: []Trial{{Verdict: Found, Invariant: "INV-5"}}},
+	}, []uint64{1})
+	require.Contains(t, b.String(), "Of 3, 1 are found and 1 are guarded; 1 are not.")
+	require.Contains(t, b.String(), "| [a](../scenarios/bugs/a.yaml) | KIP-1 | group | this \\| or that | INV-21 | 9 | 3.3 | found |\n")
+	require.Contains(t, b.String(), "| [b](../scenarios/bugs/b.yaml) | ours | log | x |  | 50 | 60.0 | missed |\n")
+	require.Contains(t, b.String(), "| [c](../scenarios/bugs/c.yaml) | ours | log | y Guard: z | INV-5 | 2500 | 60.0 | guarded, thin |\n")
 }

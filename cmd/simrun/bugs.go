@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ var errBugsLeft = errors.New("not every planted bug was found")
 
 func bugsCommand() *cobra.Command {
 	var from, scoreboard string
-	var seeds, jobs int
+	var seeds, jobs, starts int
 	var start uint64
 	var limit time.Duration
 	c := &cobra.Command{
@@ -33,8 +34,9 @@ func bugsCommand() *cobra.Command {
 		Long: `Plants known bugs and has the simulator find them; all of them without a name.
 
 Each is built outside the working tree (go build -overlay) and hunted seed by
-seed. Exit code 0 only when every one was found by an invariant that it names,
-at a seed that the code without it passes.`,
+seed, from each start anew; figures are medians. Exit code 0 only when every one
+was found by an invariant that it names, at a seed that the code without it
+passes. One that has a guard must not be found before that is off, too.`,
 		RunE: func(_ *cobra.Command, names []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()
@@ -53,24 +55,28 @@ at a seed that the code without it passes.`,
 			fmt.Println()
 			hunt.Table(os.Stdout, outcomes)
 			if scoreboard != "" {
-				if err := writeScoreboard(scoreboard, outcomes, start); err != nil {
+				if err := writeScoreboard(scoreboard, outcomes, firsts); err != nil {
 					return err
 				}
 			}
-			if left := slices.IndexFunc(outcomes, func(o hunt.Outcome) bool { return o.Verdict != hunt.Found }); left >= 0 {
+			if left := slices.IndexFunc(outcomes, func(o hunt.Outcome) bool { return !o.Verdict.Kept() }); left >= 0 {
 				return errBugsLeft
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&from, "from", plantedFolder, "folder with the bugs")
+	c.Flags().StringVar(&from, "from", plantedFolder, "folder with the bugs, from the root of the source tree")
 	c.Flags().IntVar(&seeds, "seeds", 0, "seeds to try for each; 0: what its file says")
 	c.Flags().Uint64Var(&start, "start", 1, "the first seed")
+	c.Flags().IntVar(&starts, "starts", 1, "searches for each, from seeds far apart")
 	c.Flags().IntVar(&jobs, "jobs", 1, "bugs hunted side by side")
 	c.Flags().DurationVar(&limit, "limit", 0, "longest time for one bug; 0: none")
 	c.Flags().StringVar(&scoreboard, "scoreboard", "", "write the outcome to this file, as docs/scoreboard.md")
 	return c
 }
+
+// startsApart is the distance between two starts: more than any budget.
+const startsApart = 1_000_000
 
 // listBugs names the planted bugs, when the source tree is at hand.
 func listBugs() {
@@ -128,14 +134,14 @@ func nameOf(from string, b *hunt.Bug) string {
 }
 
 // huntAll hunts bugs, some side by side, and prints each outcome as it comes.
-func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, start uint64, jobs int, limit time.Duration) ([]hunt.Outcome, error) {
+func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []uint64, jobs int, limit time.Duration) ([]hunt.Outcome, error) {
 	work, err := os.MkdirTemp("", "simrun-bugs-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
 	workers := max(1, runtime.GOMAXPROCS(0)/max(1, jobs))
-	h := &hunt.Hunter{Root: root, Work: work, First: start, Runner: hunt.Campaigns{Workers: workers}}
+	h := &hunt.Hunter{Root: root, Work: work, Starts: starts, Runner: hunt.Campaigns{Workers: workers}}
 	outcomes := make([]hunt.Outcome, len(bugs))
 	var group errgroup.Group
 	var print sync.Mutex
@@ -161,11 +167,8 @@ func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, start uint
 	return outcomes, group.Wait()
 }
 
-func writeScoreboard(path string, outcomes []hunt.Outcome, start uint64) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	hunt.Scoreboard(f, outcomes, start)
-	return f.Close()
+func writeScoreboard(path string, outcomes []hunt.Outcome, starts []uint64) error {
+	var page bytes.Buffer
+	hunt.Scoreboard(&page, outcomes, starts)
+	return hunt.WriteSection(path, "planted bugs", page.String())
 }

@@ -19,6 +19,7 @@ func runCommand() *cobra.Command {
 	var budget time.Duration
 	var workers int
 	var stop bool
+	var limits sim.Limits
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Runs many seeds on all cores.",
@@ -28,7 +29,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			campaign := &sim.Campaign{From: from, To: to, Budget: budget, Workers: workers, Stop: stop}
+			campaign := &sim.Campaign{From: from, To: to, Budget: budget, Workers: workers, Stop: stop, Limits: limits}
 			if shard != "" {
 				if campaign.Shard, campaign.Shards, err = parseShard(shard); err != nil {
 					return err
@@ -54,6 +55,8 @@ func runCommand() *cobra.Command {
 	c.Flags().StringVar(&saveDir, "save", "", "save the plan of the first seed of each failure to this folder")
 	c.Flags().BoolVar(&stop, "stop", false, "begin no other seed once one has failed")
 	c.Flags().IntVar(&workers, "workers", 0, "runs side by side; 0: one for each core")
+	c.Flags().DurationVar(&limits.Time, "seed-limit", 0, "longest time for one seed, which ends the campaign when it takes longer; 0: none")
+	c.Flags().Uint64Var(&limits.Memory, "memory-limit", 0, "most memory in bytes, beyond which the campaign ends; 0: none")
 	return c
 }
 

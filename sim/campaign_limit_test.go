@@ -1,0 +1,43 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestARunWithoutEndIsCut: a campaign whose third seed never ends says so and
+// begins no other.
+func TestARunWithoutEndIsCut(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	c := &Campaign{
+		From: 1, To: 1000, Workers: 1, Limits: Limits{Time: 300 * time.Millisecond},
+		Plan: func(seed uint64) *Plan {
+			if seed == 3 {
+				<-release
+			}
+			return toyPlan(seed)
+		},
+	}
+	report := c.Run()
+	require.Equal(t, uint64(3), report.Lowest.Seed)
+	require.Equal(t, &Failure{Invariant: "hang", Sentence: "the run did not end within 300ms", Cause: "a run without end"}, report.Lowest.Failure)
+	require.Equal(t, Broken, report.Worst())
+	require.LessOrEqual(t, report.Runs, 4)
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	require.Equal(t, "memory grew past 0 MiB", Limits{Memory: 1}.over(0))
+	require.Empty(t, Limits{Memory: 1 << 50, Time: time.Hour}.over(time.Minute))
+}
+
+// toyPlan is a short plan in which little happens.
+func toyPlan(seed uint64) *Plan {
+	p := NewPlan(seed)
+	p.Faults = nil
+	p.Clients = p.Clients[:1]
+	p.Phases.Warm, p.Phases.Faults, p.Phases.Drain = Span(10*time.Millisecond), Span(10*time.Millisecond), Span(10*time.Millisecond)
+	return p
+}
