@@ -19,6 +19,8 @@ type Campaign struct {
 	// Stop begins no other seed once one has failed. The lowest seed that fails
 	// is found all the same: those below it have begun by then.
 	Stop bool
+	// Limits cut runs that have no end. Such a run ends the campaign.
+	Limits Limits
 	// Plan makes the plan of a seed; nil: NewPlan.
 	Plan func(seed uint64) *Plan
 	// Each is told of every run as it ends, from one goroutine at a time.
@@ -61,18 +63,20 @@ func (c *Campaign) Run() *Report {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	seeds := make(chan uint64)
-	var failed atomic.Bool
+	var enough atomic.Bool // no other seed is to begin
 	var group sync.WaitGroup
 	var lock sync.Mutex
 	for range workers {
 		group.Go(func() {
 			for seed := range seeds {
 				begun := time.Now()
-				r, again := c.one(seed)
+				r, again, cut := c.within(seed)
 				lock.Lock()
 				report.Busy += time.Since(begun)
 				tally.add(r, again)
-				failed.Store(report.Lowest != nil)
+				if cut || c.Stop && report.Lowest != nil {
+					enough.Store(true)
+				}
 				if c.Each != nil {
 					c.Each(r)
 				}
@@ -85,7 +89,7 @@ func (c *Campaign) Run() *Report {
 		if seed%shards != uint64(max(0, c.Shard-1))%shards {
 			continue
 		}
-		if c.Budget > 0 && time.Since(started) > c.Budget || c.Stop && failed.Load() {
+		if c.Budget > 0 && time.Since(started) > c.Budget || enough.Load() {
 			break
 		}
 		seeds <- seed
