@@ -120,10 +120,14 @@ func (b *Bug) validate() error {
 // from root. A text that does not stand exactly once where it should is an
 // error: the code has changed, and the bug must be looked at anew.
 func (b *Bug) Mutated(root string) (map[string]string, error) {
-	if b.Guard != nil {
-		return b.with(root, slices.Concat(b.Edits, b.Guard.Edits))
+	return b.with(root, slices.Concat(b.Edits, b.guardEdits()))
+}
+
+func (b *Bug) guardEdits() []Edit {
+	if b.Guard == nil {
+		return nil
 	}
-	return b.with(root, b.Edits)
+	return b.Guard.Edits
 }
 
 func (b *Bug) with(root string, edits []Edit) (map[string]string, error) {

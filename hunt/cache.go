@@ -77,7 +77,7 @@ const keyLength = 24
 // treeHash tells two states of the code with a bug apart.
 func treeHash(root string, bug *Bug) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %q\n", runtime.Version(), bug.Edits)
+	fmt.Fprintf(h, "%s %q %q\n", runtime.Version(), bug.Edits, bug.guardEdits())
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name := d.Name()
 		switch {

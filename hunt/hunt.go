@@ -45,6 +45,7 @@ type Trial struct {
 	Invariant string // that broke
 	Sentence  string
 	Seed      uint64
+	Event     uint64        // of that seed, at which it broke
 	Seeds     int           // tried, the failing one included
 	CPU       time.Duration // that the edited code used, user and system
 	Detail    string
@@ -99,6 +100,7 @@ type Failing struct {
 	Seed      uint64
 	Invariant string
 	Sentence  string
+	Event     uint64
 }
 
 // Hunter hunts bugs in one source tree. It may hunt several at once.
@@ -142,7 +144,7 @@ func (h *Hunter) guarded(ctx context.Context, o *Outcome) {
 		}
 		return
 	}
-	if h.hunt(ctx, o, slices.Concat(o.Bug.Edits, o.Bug.Guard.Edits)); o.Verdict == Found {
+	if h.hunt(ctx, o, slices.Concat(o.Bug.Edits, o.Bug.guardEdits())); o.Verdict == Found {
 		o.Verdict = Guarded
 	}
 }
@@ -222,7 +224,7 @@ func (h *Hunter) search(ctx context.Context, binary string, first uint64, count 
 		}
 		found := len(invariants) == 0 || slices.Contains(invariants, failing.Invariant)
 		if found || t.Verdict != Mistaken {
-			t.Seed, t.Invariant, t.Sentence, t.Detail = failing.Seed, failing.Invariant, failing.Sentence, ""
+			t.Seed, t.Event, t.Invariant, t.Sentence, t.Detail = failing.Seed, failing.Event, failing.Invariant, failing.Sentence, ""
 			t.Verdict = Mistaken
 		}
 		if found {

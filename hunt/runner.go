@@ -84,6 +84,7 @@ func (s *Search) read(raw []byte, first uint64) error {
 			Failure struct {
 				Invariant string `json:"invariant"`
 				Sentence  string `json:"sentence"`
+				Event     uint64 `json:"event"`
 			} `json:"failure"`
 		} `json:"lowest"`
 	}
@@ -93,7 +94,7 @@ func (s *Search) read(raw []byte, first uint64) error {
 	s.Tried = report.Runs
 	if l := report.Lowest; l != nil {
 		s.Tried = int(l.Seed-first) + 1
-		s.Failing = &Failing{Seed: l.Seed, Invariant: l.Failure.Invariant, Sentence: l.Failure.Sentence}
+		s.Failing = &Failing{Seed: l.Seed, Invariant: l.Failure.Invariant, Sentence: l.Failure.Sentence, Event: l.Failure.Event}
 	}
 	return nil
 }

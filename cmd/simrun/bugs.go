@@ -48,7 +48,11 @@ passes. One that has a guard must not be found before that is off, too.`,
 			if err != nil {
 				return err
 			}
-			outcomes, err := huntAll(ctx, root, from, bugs, start, jobs, limit)
+			firsts := make([]uint64, max(1, starts))
+			for i := range firsts {
+				firsts[i] = start + uint64(i)*startsApart
+			}
+			outcomes, err := huntAll(ctx, root, from, bugs, firsts, jobs, limit)
 			if err != nil {
 				return err
 			}
@@ -158,8 +162,9 @@ func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []u
 			print.Lock()
 			defer print.Unlock()
 			hunt.Row(os.Stdout, &outcomes[i])
-			if outcomes[i].Verdict == hunt.Found {
-				printCommands(nameOf(from, &bugs[i]), strconv.FormatUint(outcomes[i].Seed, 10), outcomes[i].Event)
+			if outcomes[i].Verdict.Kept() {
+				best := outcomes[i].Best()
+				printCommands(nameOf(from, &bugs[i]), strconv.FormatUint(best.Seed, 10), best.Event)
 			}
 			return ctx.Err()
 		})
