@@ -55,6 +55,9 @@ func start(ctx context.Context, cfg Config) (*cluster, error) {
 			"--session-timeout", "2s", "--heartbeat-interval", "300ms", "--replica-lag", "2s",
 			"--group-session-timeout", "4s", "--group-heartbeat-interval", "500ms",
 		}
+		if cfg.Record != "" {
+			n.args = append(n.args, "--record", cfg.Record)
+		}
 		if err := n.launch(); err != nil {
 			c.stop()
 			return nil, err

@@ -27,6 +27,7 @@ type Config struct {
 	Partitions int
 	Producers  int
 	Members    int
+	Record     string    // folder for recordings of the nodes; empty: none
 	Log        io.Writer // what happens, a line each
 }
 

@@ -35,6 +35,11 @@ type Config struct {
 	Timing        core.Timing
 	Groups        core.Groups
 
+	// Record is a folder to which this run's tape is written (see package tape);
+	// empty: none. RecordLimit bounds it in bytes; default tape.DefaultLimit.
+	Record      string
+	RecordLimit int64
+
 	Software string // name and version, for logs
 	Logger   *slog.Logger
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/tape"
 )
 
 // Core is the protocol, as the driver sees it. core.Node satisfies it.
@@ -55,6 +56,7 @@ type driver struct {
 	reads   *reads
 	space   *space
 	tally   *metrics
+	tape    *tape.Recorder // nil: nothing is recorded
 	log     *slog.Logger
 	clock   clock
 	limit   time.Duration // of a controlled shutdown
@@ -183,6 +185,9 @@ func (d *driver) take(inputs []effect.Input) {
 		d.net.Flush()
 		inputs = inputs[n:]
 	}
+	if d.tape != nil {
+		d.tape.Kick()
+	}
 	d.tally.stepSeconds.Add(time.Since(start).Seconds())
 }
 
@@ -215,7 +220,14 @@ func (d *driver) stepOne(in effect.Input) {
 	case effect.Received:
 		d.tally.received[in.Msg.Kind()].Inc()
 	}
-	d.core.Step(d.clock.now(), in, &d.out)
+	now := d.clock.now()
+	if d.tape != nil {
+		d.tape.Begin(now, in)
+	}
+	d.core.Step(now, in, &d.out)
+	if d.tape != nil {
+		d.tape.End(d.out.List)
+	}
 	for _, e := range d.out.List {
 		d.carry(e)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/storage"
 	"github.com/tamarack-mq/tamarack/storage/vfs"
+	"github.com/tamarack-mq/tamarack/tape"
 	"github.com/tamarack-mq/tamarack/transport/tcp"
 )
 
@@ -110,8 +111,12 @@ func (n *Node) start(listener net.Listener) error {
 	n.warn(found)
 	clock := clock{start: time.Now()}
 	n.store = store
-	n.core = core.New(cfg.core(draw()), found, chance.New(seed), clock.now())
+	recorder, err := n.makeCore(found, seed, clock)
+	if err != nil {
+		return errors.Join(err, store.Close(false))
+	}
 	n.driver = newDriver(n.core, store, found, tally, n.log, clock, cfg)
+	n.driver.tape = recorder
 	n.driver.shutdown, n.driver.giveUp, n.driver.stop = n.shutdown, n.giveUp, n.stop
 	n.book.configure(cfg.Voters)
 	n.driver.afterStep = both(n.book.follow(n.core), n.look)
@@ -132,6 +137,24 @@ func (n *Node) start(listener net.Listener) error {
 	n.log.Info("listening", "address", cfg.Listen, "advertised", cfg.Advertise, "cluster", cfg.ClusterID, "http", n.HTTPAddress())
 	go n.run()
 	return nil
+}
+
+// makeCore makes the core, and begins its tape when one is wanted.
+func (n *Node) makeCore(found effect.Recovered, seed uint64, clock clock) (*tape.Recorder, error) {
+	cfg, now := n.cfg.core(draw()), clock.now()
+	var recorder *tape.Recorder
+	if n.cfg.Record != "" {
+		var err error
+		recorder, err = tape.Record(
+			tape.Options{Dir: n.cfg.Record, Limit: n.cfg.RecordLimit, Log: n.log},
+			&tape.Header{Code: tape.Code(), Started: clock.start, Config: cfg, Seed: seed, Now: now}, &found)
+		if err != nil {
+			return nil, fmt.Errorf("server: cannot record: %w", err)
+		}
+		n.log.Info("recording what goes into the core", "file", recorder.Path())
+	}
+	n.core = core.New(cfg, found, chance.New(seed), now)
+	return recorder, nil
 }
 
 // look is called after the core was stepped.
@@ -202,6 +225,11 @@ func (n *Node) run() {
 		err = errors.New("server: the disk did not take all that was to be written before the end; the node recovers when it is started again")
 	}
 	n.driver.abandon()
+	if r := n.driver.tape; r != nil {
+		if failed := r.Close(); failed != nil {
+			n.log.Warn("the recording is not complete", "error", failed)
+		}
+	}
 	if n.web != nil {
 		n.web.close()
 	}

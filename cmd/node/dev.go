@@ -30,6 +30,7 @@ type devOptions struct {
 	port     int
 	httpPort int
 	logs     bool
+	record   string   // folder; empty: nothing is recorded
 	extra    []string // settings for every node, as name: value
 }
 
@@ -63,6 +64,7 @@ does so is printed.` + withHelp,
 	f.IntVar(&o.port, "port", 9092, "Port of the first node, the others have the next ones; 0: any that are free")
 	f.IntVar(&o.httpPort, "http-port", 9192, "The same for metrics and health checks")
 	f.BoolVar(&o.logs, "logs", false, "Show the nodes' logs here instead of writing them to files")
+	f.StringVar(&o.record, "record", "", "Folder for recordings of all nodes, to be checked with simrun conform")
 	f.StringArrayVar(&o.extra, "set", nil, "A setting for every node, as name=value (see serve --print-config)")
 	with.flags(cmd)
 	return cmd
@@ -166,6 +168,9 @@ func startDev(o devOptions) (*devCluster, error) {
 	var voters []string
 	for i := range votersOf(o.nodes) {
 		voters = append(voters, fmt.Sprintf("%d@%s", i+1, addresses[i]))
+	}
+	if o.record != "" {
+		o.extra = append(o.extra, "record="+o.record)
 	}
 	c := &devCluster{}
 	for i := range o.nodes {

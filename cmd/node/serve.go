@@ -33,7 +33,10 @@ type serveOptions struct {
 	logLevel  string
 	logFormat string
 
+	record string
+
 	segmentBytes, tailBytes, reserveBytes, maxFrame   bytesValue
+	recordLimit                                       bytesValue
 	maxConnections, maxInFlight                       int
 	shutdownLimit                                     time.Duration
 	heartbeat, session, lag, election, quorum, fetch  time.Duration
@@ -46,6 +49,7 @@ type serveOptions struct {
 func (o *serveOptions) declare(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.segmentBytes, o.tailBytes, o.reserveBytes, o.maxFrame = 256<<20, 64<<20, 256<<20, 32<<20
+	o.recordLimit = 1 << 30
 	o.flags = f
 	f.SortFlags = false
 	name := func(n string) string { o.names = append(o.names, n); return n }
@@ -58,6 +62,8 @@ func (o *serveOptions) declare(cmd *cobra.Command) {
 	f.StringSliceVar(&o.voters, name("voters"), nil, "Nodes that hold the cluster's metadata, as number@host:port, the same list on all nodes; one, three or five")
 	f.StringVar(&o.http, name("http"), "", "Address for /metrics, /healthz and /readyz, as host:port; none if empty")
 	f.BoolVar(&o.pprof, name("pprof"), false, "Serve Go profiles below /debug/pprof/ on the http address")
+	f.StringVar(&o.record, name("record"), "", "Folder for recordings of all that goes into the core of this node, to be checked with simrun conform; none if empty")
+	f.Var(&o.recordLimit, name("record-limit"), "Size at which the recording of a run ends; the node goes on")
 	f.StringVar(&o.logLevel, name("log-level"), "info", "Least level that is logged: debug, info, warn or error")
 	f.StringVar(&o.logFormat, name("log-format"), "text", "Form of the log on stderr: text or json")
 	f.Var(&o.segmentBytes, name("segment-bytes"), "Size of a log file before the next one is begun, for topics that set none")
@@ -90,6 +96,7 @@ func (o *serveOptions) config() (server.Config, error) {
 		Node: message.NodeID(o.node), ClusterID: o.cluster, DataDir: o.data, Listen: o.listen, Advertise: o.advertise, Rack: o.rack,
 		HTTP: o.http, Pprof: o.pprof, SegmentBytes: int32(o.segmentBytes), TailBytes: int(o.tailBytes),
 		ReserveBytes: int64(o.reserveBytes), ShutdownLimit: o.shutdownLimit, Software: software(),
+		Record: o.record, RecordLimit: int64(o.recordLimit),
 	}
 	cfg.Limits.MaxFrame, cfg.Limits.MaxConnections, cfg.Limits.MaxInFlight = int(o.maxFrame), o.maxConnections, o.maxInFlight
 	cfg.Timing.HeartbeatInterval, cfg.Timing.SessionTimeout = message.Duration(o.heartbeat), message.Duration(o.session)

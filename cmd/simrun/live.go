@@ -39,6 +39,7 @@ func liveCommand() *cobra.Command {
 	f.IntVar(&cfg.Producers, "producers", 4, "clients that publish")
 	f.IntVar(&cfg.Members, "members", 3, "members of the group that reads")
 	f.StringVar(&cfg.Binary, "node", "", "the node program; built from the source tree if empty")
+	f.StringVar(&cfg.Record, "record", "", "folder for recordings of the nodes, to be checked with simrun conform")
 	f.StringVar(&keep, "keep", "", "folder for data, logs and the history, which is kept; a temporary one if empty")
 	return cmd
 }

@@ -33,7 +33,8 @@ var rooms = map[string][]string{
 	"storage/vfs":       {"core/chance"},
 	"transport":         {"core/message"},
 	"transport/simnet":  {"core/chance", "core/message"},
-	"server":            {"core", "core/chance", "core/record", "core/message", "core/effect", "storage", "storage/vfs", "transport/tcp"},
+	"server":            {"core", "core/chance", "core/record", "core/message", "core/effect", "storage", "storage/vfs", "transport/tcp", "tape"},
+	"tape":              {"core", "core/", "transport/codec"},
 	"client":            {"core/client", "core/chance", "core/record", "core/message", "transport/tcp"},
 	"history":           {},
 	"models":            {"history"},
@@ -45,7 +46,7 @@ var rooms = map[string][]string{
 	"internal":          {},
 	"internal/loopback": {},
 	"cmd/node":          {"internal/loopback", "server", "client", "core/client", "core/record", "core/message", "topology"},
-	"cmd/simrun":        {"sim", "live", "hunt", "scenarios", "topology"},
+	"cmd/simrun":        {"sim", "tape", "live", "hunt", "scenarios", "topology"},
 }
 
 // roomOf finds the longest listed room that holds a package.
