@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
+	"github.com/tamarack-mq/tamarack/witness"
 )
 
 // user is one client process: the client machine of core/client, the script
@@ -41,6 +42,7 @@ type user struct {
 	listAt    int  // the next operation of the plan's list
 	listAsked bool // it is on the agenda
 	queue     []client.Input
+	causes    []int32 // rows that the inputs in queue follow from, when somebody is told
 }
 
 // openCall is a request without an answer so far.
@@ -163,6 +165,9 @@ func (u *user) start() {
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Restarted, Invoke: int64(w.now),
 		Group: u.plan.Group, Style: style(u.plan.Style),
 	})
+	if w.witness != nil {
+		w.witness.life(u.place(), witness.ClientStart, string(u.plan.Role))
+	}
 	u.script.begin(u)
 	u.arm()
 }
@@ -203,6 +208,9 @@ func (u *user) die() {
 	if w.tracing {
 		w.tell("client %d dies", u.plan.ID)
 	}
+	if w.witness != nil {
+		w.witness.life(u.place(), witness.ClientDown, "")
+	}
 	u.up, u.paused = false, false
 	u.run++
 	for i := range u.inbox {
@@ -227,12 +235,18 @@ func (u *user) startIn(d Span) {
 func (u *user) pause(d Span) {
 	if u.up && !u.paused {
 		u.paused = true
+		if u.world.witness != nil {
+			u.world.witness.life(u.place(), witness.ClientPause, "")
+		}
 		u.world.in(d, event{kind: evClientWakes, place: u.index, run: u.run})
 	}
 }
 
 func (u *user) wake() {
 	u.paused = false
+	if u.world.witness != nil {
+		u.world.witness.life(u.place(), witness.ClientWake, "")
+	}
 	waiting := u.inbox
 	u.inbox = nil
 	for i := range waiting {
@@ -272,6 +286,9 @@ func (u *user) arm() {
 // receive hands an answer, or the end of a connection, to the machine.
 func (u *user) receive(p *simnet.Packet) {
 	w := u.world
+	if w.witness != nil {
+		w.witness.arrived(p)
+	}
 	switch p.Kind {
 	case simnet.Reply:
 		call, reply, from := p.Call, p.Msg.(message.Reply), p.From
@@ -325,6 +342,9 @@ func (u *user) step(in client.Input) {
 		return
 	}
 	u.queue = append(u.queue, in)
+	if u.world.witness != nil {
+		u.causes = append(u.causes, u.world.witness.now())
+	}
 	if u.depth > 0 {
 		return
 	}
@@ -333,6 +353,9 @@ func (u *user) step(in client.Input) {
 	for len(u.queue) > 0 && u.up && u.run == run {
 		in := u.queue[0]
 		u.queue = append(u.queue[:0], u.queue[1:]...)
+		if u.world.witness != nil {
+			u.world.witness.input, u.causes = u.causes[0], u.causes[1:]
+		}
 		u.out.Empty()
 		u.machine.Step(u.clock.now(u.world.now), in, &u.out)
 		for i := range u.out.List {
@@ -342,7 +365,7 @@ func (u *user) step(in client.Input) {
 			}
 		}
 	}
-	u.queue = u.queue[:0]
+	u.queue, u.causes = u.queue[:0], nil
 	u.depth--
 	u.arm()
 }
@@ -368,12 +391,18 @@ func (u *user) carryOut(e client.Effect) {
 		if w.tracing {
 			w.tell("client %d: %s", u.plan.ID, describeResult(op, &e.Result))
 		}
+		if w.witness != nil {
+			w.witness.answered(u, op, &e.Result)
+		}
 		u.record(op, &e.Result)
 		u.script.done(u, op, &e.Result)
 	case client.Event:
 		w.hash.fold(uint64(e.Kind)<<32 ^ uint64(e.MemberEpoch))
 		if w.tracing {
 			w.tell("client %d is told: %s", u.plan.ID, describeEvent(&e))
+		}
+		if w.witness != nil {
+			w.witness.tells(u, &e)
 		}
 		u.recordEvent(&e)
 		u.script.event(u, &e)
@@ -391,7 +420,13 @@ func (u *user) call(e *client.Call) {
 	d := digest(e.Request)
 	w.hash.fold(d)
 	w.sentKinds |= 1 << e.Request.Kind()
+	if w.witness != nil {
+		w.witness.calls(u, int(node), e)
+	}
 	generation := w.net.Call(message.Time(w.now), u.endpoint, node, e.Call, w.pass(e.Request), d)
+	if w.witness != nil {
+		w.witness.sent(node)
+	}
 	if !e.NoReply {
 		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events}
 		if asks(e.Request) {

@@ -86,7 +86,11 @@ func (p *producer) publish(u *user, op *ClientOp) client.Input {
 		Timestamp: int64(in.Timestamp), Acks: int8(u.plan.Acks), Idempotent: u.plan.Idempotent && u.plan.Acks == -1,
 		Offset: history.None, Sequence: p.sent, HighWatermark: history.None, LogStart: history.None,
 	})
-	u.ops[in.Op] = &openOp{id: id, what: opPublish}
+	o := &openOp{id: id, what: opPublish}
+	u.ops[in.Op] = o
+	if w.witness != nil {
+		w.witness.asks(u, o, &history.Operation{Topic: in.Topic, Value: in.Value})
+	}
 	return in
 }
 

@@ -22,6 +22,9 @@ func (u *user) ask(what opKind, arg int64, op history.Operation, make func(clien
 		o.id = w.history.Begin(op)
 	}
 	u.ops[u.lastOp] = o
+	if w.witness != nil {
+		w.witness.asks(u, o, &op)
+	}
 	o.ask = make(u.lastOp)
 	u.step(o.ask)
 	return o

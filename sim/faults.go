@@ -32,6 +32,9 @@ func (w *World) faultBegins(i int) {
 	if w.tracing {
 		w.tell("fault: %s", f.plan)
 	}
+	if w.witness != nil {
+		w.witness.fault(i, f.plan)
+	}
 	w.strike(f)
 	if f.plan.For > 0 && len(f.undo) > 0 {
 		w.in(f.plan.For, event{kind: evFaultEnds, arg: uint64(i)})
@@ -47,6 +50,9 @@ func (w *World) faultEnds(i int) {
 	f.over = true
 	if w.tracing && len(f.undo) > 0 {
 		w.tell("fault ends: %s", f.plan)
+	}
+	if w.witness != nil && len(f.undo) > 0 {
+		w.witness.calm(i, f.plan)
 	}
 	for _, undo := range f.undo {
 		undo()

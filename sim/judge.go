@@ -32,6 +32,7 @@ func (w *World) judge() {
 	}
 	for _, v := range models.Judge(&c) {
 		w.fail(v.Invariant, 0, v.Anomaly, "%s: %s", v.Anomaly, v.Text)
+		w.about(subjectOfViolation(&v, c.Operations))
 		return
 	}
 }

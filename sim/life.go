@@ -6,6 +6,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/witness"
 )
 
 // clusterID is the name of every simulated cluster.
@@ -37,6 +38,9 @@ func (n *Node) start() {
 	w.hash.fold(uint64(n.id)<<32 ^ uint64(len(found.Logs)))
 	if w.tracing {
 		w.tell("node %d starts run %d with %d logs and %d journal frames", n.id, n.run, len(found.Logs), len(found.Journal))
+	}
+	if w.witness != nil {
+		w.witness.started(n, &found)
 	}
 	n.core = w.newCore(n, found)
 	for _, o := range w.observers {
@@ -95,6 +99,9 @@ func (n *Node) die(d death) {
 	}
 	if w.tracing {
 		w.tell("node %d dies%s%s", n.id, when(d.torn, " inside a file operation"), when(d.lossy, " and loses power"))
+	}
+	if w.witness != nil {
+		w.witness.life(n.place(), witness.Down, how(d))
 	}
 	n.down()
 	n.drive.crash(d)
@@ -157,6 +164,9 @@ func (n *Node) halted(h effect.Halt) {
 	w := n.world
 	if h.Clean {
 		n.drive.finish()
+		if w.witness != nil {
+			w.witness.life(n.place(), witness.Down, "clean")
+		}
 		n.down()
 		n.drive.close(true)
 		w.net.Gone(message.Time(w.now), n.endpoint(), true)
@@ -179,6 +189,9 @@ func (n *Node) pause(d Span) {
 		return
 	}
 	n.paused = true
+	if n.world.witness != nil {
+		n.world.witness.life(n.place(), witness.Pause, "")
+	}
 	n.world.in(d, event{kind: evNodeWakes, place: n.id, run: n.run})
 }
 
@@ -188,6 +201,9 @@ func (n *Node) wake() {
 		return
 	}
 	n.paused = false
+	if n.world.witness != nil {
+		n.world.witness.life(n.place(), witness.Wake, "")
+	}
 	run := n.run
 	waiting := n.inbox
 	n.inbox = nil

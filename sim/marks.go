@@ -107,7 +107,12 @@ var markNames = [marksEnd]string{
 }
 
 // mark counts that a rare state was reached.
-func (w *World) mark(m mark) { w.marks[m]++ }
+func (w *World) mark(m mark) {
+	w.marks[m]++
+	if w.witness != nil {
+		w.witness.mark(markNames[m])
+	}
+}
 
 // MarkNames are all marks, in the order of their table.
 func MarkNames() []string { return markNames[:] }

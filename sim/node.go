@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/transport/codec"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
+	"github.com/tamarack-mq/tamarack/witness"
 )
 
 // machine is what a driver runs: core.Node, or a toy in tests.
@@ -126,6 +127,9 @@ func (n *Node) discard(e *event) {
 	if e.kind != evPacket {
 		return
 	}
+	if n.world.witness != nil {
+		n.world.witness.missed(witness.Lost, e.packet, "nobody is there")
+	}
 	if p := e.packet; p.Kind == simnet.Request && !p.Late {
 		n.world.net.Refuse(message.Time(n.world.now), p)
 	} else {
@@ -136,6 +140,9 @@ func (n *Node) discard(e *event) {
 // receive hands a packet to the core.
 func (n *Node) receive(p *simnet.Packet) {
 	w := n.world
+	if w.witness != nil {
+		w.witness.arrived(p)
+	}
 	switch p.Kind {
 	case simnet.Message:
 		from, m := message.NodeID(p.From), p.Msg
@@ -208,11 +215,17 @@ func (n *Node) step(in effect.Input) {
 	if w.tracing {
 		w.tellStep(n, in, n.out.List)
 	}
+	if w.witness != nil {
+		w.witness.stepped(n, in, n.out.List)
+	}
 	w.observe(n, in, n.out.List)
 	if w.failure != nil {
 		return
 	}
 	for i, e := range n.out.List {
+		if w.witness != nil {
+			w.witness.carrying(i)
+		}
 		n.carryOut(e, w.digests[i])
 		if n.run != run || !n.up {
 			return
@@ -251,6 +264,9 @@ func (n *Node) carryOut(e effect.Effect, digest uint64) {
 			return
 		}
 		w.net.Send(message.Time(w.now), n.endpoint(), simnet.Endpoint(e.To), w.pass(e.Msg), digest)
+		if w.witness != nil {
+			w.witness.sent(simnet.Endpoint(e.To))
+		}
 	case effect.Reply:
 		to, ok := n.tokens[e.Token]
 		if !ok {
@@ -259,6 +275,9 @@ func (n *Node) carryOut(e effect.Effect, digest uint64) {
 		}
 		delete(n.tokens, e.Token)
 		w.net.Answer(message.Time(w.now), n.endpoint(), to.client, to.call, to.generation, w.pass(e.Msg), digest)
+		if w.witness != nil {
+			w.witness.sent(to.client)
+		}
 	case effect.Halt:
 		n.halted(e)
 	default:

@@ -49,6 +49,7 @@ func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int,
 	if asked.Acks == message.AcksAll {
 		if end > p.high {
 			w.fail("INV-10", n.id, "an answer before its record is committed", "node %d answers acks=all for partition %s at [%d, %d), but only %d is committed", n.id, got.ID, got.BaseOffset, end, p.high)
+			w.aboutRecord(got.ID, max(got.BaseOffset, p.high))
 			return
 		}
 		log.batches = p.committed

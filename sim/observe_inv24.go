@@ -126,6 +126,7 @@ func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *messa
 		}
 		if last := b.before(came); last != nil && !b.allows(last, got.Offset) {
 			w.fail("INV-24", n.id, "an acknowledged commit is forgotten", "node %d tells group %q the position %d for partition %s, but %d was acknowledged before it was asked", n.id, asked.Group, got.Offset, got.ID, last.offset)
+			w.aboutCommit(asked.Group, got.ID, last.offset)
 			return
 		}
 	}

@@ -44,6 +44,9 @@ func newObservers() []Observer {
 // something to see in it.
 func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
 	w.book.stepped(w, n, in, out)
+	if w.witness != nil {
+		w.witness.stood(n)
+	}
 	about := w.scopeOf(n, in, out)
 	for i, o := range w.observers {
 		if w.looks[i]&about != 0 {

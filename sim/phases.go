@@ -40,6 +40,9 @@ func (w *World) enter(p phase) {
 		return
 	}
 	w.phase = p
+	if w.witness != nil {
+		w.witness.phase(phaseNames[p])
+	}
 	if w.tracing {
 		w.tell("phase: %s", phaseNames[p])
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/history"
+	"github.com/tamarack-mq/tamarack/witness"
 )
 
 // Class is how a run ended.
@@ -28,6 +29,10 @@ type Options struct {
 	// Record notes in Result.Recorded what the run finds out by itself.
 	Record bool
 
+	// Witness, when it is not nil, is filled with all that happens. It costs
+	// about as much time as the run itself, and some 500 bytes an event.
+	Witness *witness.Run
+
 	machine func(n *Node, found effect.Recovered) machine // a toy in tests
 }
 
@@ -39,6 +44,8 @@ type Failure struct {
 	Event     uint64 `json:"event"`
 	Time      Span   `json:"time"`
 	Node      int    `json:"node,omitempty"`
+	// Subject is what it is about: a partition, a record, a group.
+	Subject Subject `json:"subject,omitzero"`
 }
 
 // Fingerprint tells two failures apart, or takes them for the same.

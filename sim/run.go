@@ -34,6 +34,9 @@ func (r *Result) DropHistory() {
 // result gathers what came of a run.
 func (w *World) result() *Result {
 	w.stats.Virtual = w.now
+	if w.witness != nil {
+		w.witness.finish()
+	}
 	r := &Result{
 		Seed: w.plan.Seed, Hash: uint64(w.hash), Stats: w.stats, Marks: w.marked(),
 		Checkpoints: w.checkpoints, Trace: w.trace, History: w.history.Operations(), Failure: w.failure,

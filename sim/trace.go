@@ -185,9 +185,11 @@ func describeEffect(e effect.Effect) string {
 	return fmt.Sprintf("%s%+v", strings.TrimPrefix(fmt.Sprintf("%T", e), "effect."), e)
 }
 
+// opNames are the kinds of operations in words.
+var opNames = [...]string{"plumbing", "publish", "poll", "commit", "committed", "admin", "request", "flush"}
+
 func describeResult(op *openOp, r *client.Result) string {
-	names := [...]string{"plumbing", "publish", "poll", "commit", "committed", "admin", "request", "flush"}
-	text := names[op.what] + " ends " + r.Outcome.String()
+	text := opNames[op.what] + " ends " + r.Outcome.String()
 	if op.text != "" {
 		text += " (" + op.text + ")"
 	}

@@ -50,6 +50,7 @@ type World struct {
 	sentKinds      uint64     // kinds of requests that clients have sent
 	recorded       *Recording // with Options.Record
 	digests        []uint64   // of the messages in the effects at hand
+	witness        *recorder  // nil: nobody asked
 }
 
 // phase is where a run stands.
@@ -89,6 +90,9 @@ func newWorld(given *Plan, options Options) *World {
 	}
 	for i := range w.plan.Clients {
 		w.clients = append(w.clients, newUser(w, i))
+	}
+	if options.Witness != nil {
+		w.witness = newRecorder(w, options.Witness)
 	}
 	return w
 }
@@ -146,6 +150,9 @@ func (w *World) panicked(r any) {
 		Invariant: "INV-37", Sentence: sentence, Cause: "panic at " + place,
 		Event: w.stats.Events, Time: w.now,
 	}
+	if w.witness != nil {
+		w.witness.broke(w.failure)
+	}
 }
 
 // panicPlace finds the function that panicked in a stack trace.
@@ -179,7 +186,10 @@ func (w *World) fail(invariant string, node int32, cause, format string, args ..
 	}
 	w.failure = &Failure{
 		Invariant: invariant, Sentence: fmt.Sprintf(format, args...), Cause: cause,
-		Event: w.stats.Events, Time: w.now, Node: int(node),
+		Event: w.stats.Events, Time: w.now, Node: int(node), Subject: subjectOf(args),
+	}
+	if w.witness != nil {
+		w.witness.broke(w.failure)
 	}
 	if w.tracing {
 		w.tell("broken: %s %s", invariant, w.failure.Sentence)
@@ -216,7 +226,13 @@ func (w *World) happen(e *event) {
 // arrive handles a packet whose time has come.
 func (w *World) arrive(e *event) {
 	p := e.packet
+	if w.witness != nil {
+		w.witness.coming(p)
+	}
 	if !w.net.Arrive(message.Time(w.now), p) {
+		if w.witness != nil {
+			w.witness.astray()
+		}
 		return
 	}
 	w.stats.Messages++

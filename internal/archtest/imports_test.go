@@ -38,7 +38,8 @@ var rooms = map[string][]string{
 	"client":            {"core/client", "core/chance", "core/record", "core/message", "transport/tcp"},
 	"history":           {},
 	"models":            {"history"},
-	"sim":               {"core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport/simnet", "transport/codec", "history", "models", "topology"},
+	"sim":               {"witness", "core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport/simnet", "transport/codec", "history", "models", "topology"},
+	"witness":           {"core/record"},
 	"hunt":              {},
 	"topology":          {},
 	"live":              {"internal/loopback", "client", "core/client", "core/chance", "core/record", "core/message", "history", "models"},
@@ -46,7 +47,7 @@ var rooms = map[string][]string{
 	"internal":          {},
 	"internal/loopback": {},
 	"cmd/node":          {"internal/loopback", "server", "client", "core/client", "core/record", "core/message", "topology"},
-	"cmd/simrun":        {"sim", "tape", "live", "hunt", "scenarios", "topology"},
+	"cmd/simrun":        {"sim", "witness", "witness/report", "tape", "live", "hunt", "scenarios", "topology"},
 }
 
 // roomOf finds the longest listed room that holds a package.

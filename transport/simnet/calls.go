@@ -26,7 +26,7 @@ func (n *Network) Call(now message.Time, client, node Endpoint, call uint64, m m
 		c.fruitless = new(bool)
 	}
 	p := n.packet()
-	*p = Packet{Kind: Request, From: client, To: node, Call: call, Generation: c.generation, Msg: m, Digest: digest, conn: c, fruitless: c.fruitless}
+	*p = Packet{Kind: Request, From: client, To: node, Call: call, Generation: c.generation, Msg: m, Digest: digest, Cause: n.Cause, conn: c, fruitless: c.fruitless}
 	n.travel(now, p, l)
 	return p.Generation
 }
@@ -51,7 +51,7 @@ func (n *Network) Answer(now message.Time, node, client Endpoint, call uint64, g
 		return
 	}
 	p := n.packet()
-	*p = Packet{Kind: Reply, From: node, To: client, Call: call, Generation: generation, Msg: m, Digest: digest, conn: c, back: true}
+	*p = Packet{Kind: Reply, From: node, To: client, Call: call, Generation: generation, Msg: m, Digest: digest, Cause: n.Cause, conn: c, back: true}
 	n.travel(now, p, l)
 }
 
@@ -62,7 +62,7 @@ func (n *Network) breakOff(now message.Time, c *conn, told bool) {
 	l := n.link(c.acceptor, c.dialler)
 	if told && int(c.dialler) >= n.nodes {
 		p := n.packet()
-		*p = Packet{Kind: Broken, From: c.acceptor, To: c.dialler, Generation: c.generation, conn: c, back: true}
+		*p = Packet{Kind: Broken, From: c.acceptor, To: c.dialler, Generation: c.generation, Cause: n.Cause, conn: c, back: true}
 		l.underway++
 		n.heap.Schedule(now.Add(n.delay(c, l)), p)
 	}
@@ -76,7 +76,7 @@ func (n *Network) Refuse(now message.Time, p *Packet) {
 	c := p.conn
 	*p.fruitless = true
 	no := n.packet()
-	*no = Packet{Kind: Refused, From: c.acceptor, To: c.dialler, Generation: p.Generation, conn: c, back: true}
+	*no = Packet{Kind: Refused, From: c.acceptor, To: c.dialler, Generation: p.Generation, Cause: p.Cause, conn: c, back: true}
 	l := n.link(c.acceptor, c.dialler)
 	l.underway++
 	n.heap.Schedule(now.Add(n.delay(c, l)), no)

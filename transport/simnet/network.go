@@ -15,6 +15,7 @@ type Counts struct {
 // Network is all links between all endpoints.
 type Network struct {
 	Counts  Counts
+	Cause   int32 // of what is sent next, for those who want to know; see Packet
 	weather Weather
 	random  *chance.Stream
 	heap    Scheduler
@@ -104,7 +105,7 @@ func (n *Network) Send(now message.Time, from, to Endpoint, m message.Message, d
 		return
 	}
 	p := n.packet()
-	*p = Packet{Kind: Message, From: from, To: to, Generation: c.generation, Msg: m, Digest: digest, conn: c}
+	*p = Packet{Kind: Message, From: from, To: to, Generation: c.generation, Msg: m, Digest: digest, Cause: n.Cause, conn: c}
 	if odds(c.fate, w.Duplicate, l.twice) {
 		n.Counts.Doubled++
 		twin := n.packet()

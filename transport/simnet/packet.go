@@ -32,6 +32,8 @@ type Packet struct {
 	Msg        message.Message
 	// Digest is the simulator's: what it folded in when the packet was sent.
 	Digest uint64
+	// Cause is the simulator's, too: what Network.Cause was when it was sent.
+	Cause int32
 	// Late is set on a packet that outlived its connection.
 	Late bool
 
