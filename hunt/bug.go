@@ -44,7 +44,8 @@ type Guard struct {
 // Edit replaces one piece of text.
 type Edit struct {
 	// File is a Go file from the root of the module, or the folder of a package:
-	// then the text may stand in any of its files but the tests.
+	// then the text may stand in any of its files but the tests. A file of a
+	// module that this one uses is named by its import path.
 	File    string `yaml:"file"`
 	Find    string `yaml:"find"`    // must stand there exactly once
 	Replace string `yaml:"replace"` // the text with the bug
@@ -154,7 +155,11 @@ func (e *Edit) apply(root string, texts map[string]string) error {
 	for _, file := range files {
 		content, edited := texts[file]
 		if !edited {
-			raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+			at, err := locate(root, file)
+			if err != nil {
+				return err
+			}
+			raw, err := os.ReadFile(at)
 			if err != nil {
 				return err
 			}
@@ -176,7 +181,11 @@ func (e *Edit) files(root string) ([]string, error) {
 	if strings.HasSuffix(e.File, ".go") {
 		return []string{e.File}, nil
 	}
-	list, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(e.File)))
+	folder, err := locate(root, e.File)
+	if err != nil {
+		return nil, err
+	}
+	list, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}

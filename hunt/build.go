@@ -46,6 +46,13 @@ func Build(ctx context.Context, root, work, name string, texts map[string]string
 		}
 		args = append(args, "-overlay", overlay)
 	}
+	modfile, err := replaceModules(root, folder, texts)
+	if err != nil {
+		return "", err
+	}
+	if modfile != "" {
+		args = append(args, "-modfile", modfile)
+	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/simrun")...)
 	cmd.Dir = root
 	var said bytes.Buffer
@@ -59,6 +66,9 @@ func Build(ctx context.Context, root, work, name string, texts map[string]string
 func writeOverlay(root, folder string, texts map[string]string) (string, error) {
 	replace := map[string]string{}
 	for file, text := range texts {
+		if foreign(file) {
+			continue
+		}
 		at := filepath.Join(folder, fmt.Sprintf("edit%d.go", len(replace)))
 		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
 			return "", err

@@ -287,3 +287,31 @@ func TestTheScoreboardIsATable(t *testing.T) {
 	require.Contains(t, b.String(), "| [b](../scenarios/bugs/b.yaml) | ours | log | x |  | 50 | 60.0 | missed |\n")
 	require.Contains(t, b.String(), "| [c](../scenarios/bugs/c.yaml) | ours | log | y Guard: z | INV-5 | 2500 | 60.0 | guarded, thin |\n")
 }
+
+// TestABugMaySitInAnotherModule: it is built with an edited copy of the module.
+func TestABugMaySitInAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds simrun")
+	}
+	root, err := Root()
+	require.NoError(t, err)
+	bugs, err := loaded(t, `source: somewhere
+area: controller
+what: committed by count
+usersSee: nothing
+invariants: [INV-17]
+edits:
+  - file: go.etcd.io/raft/v3/log.go
+    find: at.term != 0 && at.index > l.committed && l.matchTerm(at)
+    replace: at.term != 0 && at.index > l.committed
+`)
+	require.NoError(t, err)
+	texts, err := bugs[0].Mutated(root)
+	require.NoError(t, err)
+	work := t.TempDir()
+	_, err = Build(t.Context(), root, work, "b", texts)
+	require.NoError(t, err)
+	copied, err := os.ReadFile(filepath.Join(work, "b", "module0", "log.go"))
+	require.NoError(t, err)
+	require.NotContains(t, string(copied), "l.committed && l.matchTerm(at)")
+}

@@ -71,7 +71,10 @@ func (c *Checker) Check(folder string, texts map[string]string) error {
 
 // parse reads and type-checks one folder.
 func (c *Checker) parse(folder string, texts map[string]string) (*parsed, error) {
-	dir := filepath.Join(c.root, filepath.FromSlash(folder))
+	dir, err := locate(c.root, folder)
+	if err != nil {
+		return nil, err
+	}
 	p := &parsed{fset: token.NewFileSet()}
 	for _, name := range c.files[dir] {
 		text := []byte(texts[path.Join(folder, name)])
