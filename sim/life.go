@@ -146,7 +146,7 @@ func (n *Node) down() {
 	n.out.Empty()
 	clear(n.tokens)
 	for i := range n.inbox {
-		n.discard(&n.inbox[i])
+		n.drop(&n.inbox[i])
 	}
 	n.inbox = n.inbox[:0]
 	n.tickAt = never

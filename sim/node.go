@@ -39,6 +39,7 @@ type Node struct {
 	lastToken  message.Token
 	diskFailed bool // in this run: a halt is what must follow
 	forGood    bool // stays broken after the heal
+	absent     bool // has not been added yet
 	restartIn  Span // how long until the supervisor starts it again after a halt; never: it stays down
 	crashLoops int  // how often it dies again while it recovers
 }
@@ -127,14 +128,27 @@ func (n *Node) discard(e *event) {
 	if e.kind != evPacket {
 		return
 	}
+	if p := e.packet; p.Kind == simnet.Request && !p.Late {
+		if n.world.witness != nil {
+			n.world.witness.missed(witness.Lost, p, "nobody is there")
+		}
+		n.world.net.Refuse(message.Time(n.world.now), p)
+		return
+	}
+	n.drop(e)
+}
+
+// drop loses an event whose packet had come to a process, which has ended before
+// it looked: the packet had a connection, and others of that may have been
+// served, so what the client hears is the end of the connection, if anything.
+func (n *Node) drop(e *event) {
+	if e.kind != evPacket {
+		return
+	}
 	if n.world.witness != nil {
 		n.world.witness.missed(witness.Lost, e.packet, "nobody is there")
 	}
-	if p := e.packet; p.Kind == simnet.Request && !p.Late {
-		n.world.net.Refuse(message.Time(n.world.now), p)
-	} else {
-		n.world.net.Done(p)
-	}
+	n.world.net.Done(e.packet)
 }
 
 // receive hands a packet to the core.
