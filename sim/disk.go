@@ -43,7 +43,7 @@ type drive struct {
 	slow    int64 // times slower
 	armed   bool  // a crash inside an operation is armed
 	armedAs death
-	swapped bool // the next recovery finds a disk of another
+	exact   *ExactCrash // the power goes now, as the plan says
 	done    []effect.Input
 }
 
@@ -94,6 +94,7 @@ func (d *drive) open() (effect.Recovered, bool) {
 	}
 	d.store = store
 	d.disarm()
+	d.recovered(&found)
 	d.logs = make(map[record.PartitionID]*openLog, len(found.Logs))
 	for i := range found.Logs {
 		d.logs[found.Logs[i].ID] = &openLog{appended: found.Logs[i].End}

@@ -34,10 +34,13 @@ func (d *drive) crash(how death) {
 // be gone.
 func (d *drive) powerCut(lossy bool) {
 	d.armed = false
-	if lossy {
+	switch x := d.cutNow(); {
+	case x != nil:
+		d.leave(x)
+	case lossy:
 		d.disk.Crash(d.chaos)
 		d.node.world.mark(markPowerLost)
-	} else {
+	default:
 		d.disk.Kill()
 	}
 	d.store = nil
@@ -56,11 +59,10 @@ func (d *drive) forget() {
 
 // finish carries out at once what is still queued, for a clean shutdown.
 func (d *drive) finish() {
-	for _, batch := range [][]effect.Effect{d.writing, d.queue} {
-		for _, e := range batch {
-			if d.change(e) != nil {
-				break
-			}
+	for _, e := range append(d.writing, d.queue...) {
+		if d.change(e) != nil {
+			d.node.world.book.node(d.node.id).torn = e
+			break
 		}
 	}
 	d.forget()
@@ -70,6 +72,11 @@ func (d *drive) finish() {
 func (d *drive) close(clean bool) {
 	if err := d.store.Close(clean); err != nil && !d.node.world.atlas.excuses(d.node, err) {
 		d.node.world.fail("INV-11", d.node.id, "storage fails on a disk that is well", "node %d cannot close its store: %v", d.node.id, err)
+	}
+	if d.disk.Crashed() {
+		d.node.world.mark(markCrashedInWrite)
+		d.powerCut(d.armedAs.lossy)
+		return
 	}
 	d.disk.Kill()
 	d.store = nil

@@ -143,6 +143,11 @@ func (p *Plan) Validate() error {
 			return err
 		}
 	}
+	for i := range p.Exact {
+		if err := p.Exact[i].validate(c); err != nil {
+			return fmt.Errorf("exact crash %d: %w", i, err)
+		}
+	}
 	for i := range p.Faults {
 		if _, ok := faultProse[p.Faults[i].Kind]; !ok {
 			return fmt.Errorf("fault %d: there is no kind %q", i, p.Faults[i].Kind)

@@ -20,6 +20,7 @@ func (w *World) begin() {
 		}
 		u.startIn(max(u.plan.Start, u.some(200*Millisecond)))
 	}
+	w.beginExact()
 	for i := range w.plan.Faults {
 		w.agenda.add(w.plan.Faults[i].At, event{kind: evFaultBegins, arg: uint64(i)})
 	}

@@ -21,6 +21,7 @@ type Plan struct {
 	Topics  []TopicPlan  `json:"topics"`
 	Clients []ClientPlan `json:"clients"`
 	Faults  []Fault      `json:"faults,omitempty"`
+	Exact   []ExactCrash `json:"exact,omitempty"`
 	Expect  Expect       `json:"expect,omitzero"`
 }
 

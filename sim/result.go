@@ -34,6 +34,11 @@ type Options struct {
 	Witness *witness.Run
 
 	machine func(n *Node, found effect.Recovered) machine // a toy in tests
+	// What a search looks at: every event before it is carried out, what an exact
+	// crash may take, and what recoveries find.
+	events    func(w *World, e *event)
+	cut       func(w *World, d *drive, x *ExactCrash)
+	recovered func(d *drive, digest uint64)
 }
 
 // Failure is the first thing that broke.

@@ -51,6 +51,7 @@ type World struct {
 	recorded       *Recording // with Options.Record
 	digests        []uint64   // of the messages in the effects at hand
 	witness        *recorder  // nil: nobody asked
+	exactNext      uint64     // the next event before which the plan cuts the power; 0: there is none
 }
 
 // phase is where a run stands.
@@ -126,6 +127,12 @@ func (w *World) play() {
 			w.tracing = w.stats.Events >= w.options.TraceFrom && w.stats.Events <= w.options.TraceTo
 		}
 		w.hash.fold(uint64(at)<<6 ^ uint64(e.kind)<<58 ^ uint64(uint32(e.place)))
+		if w.options.events != nil {
+			w.options.events(w, &e)
+		}
+		if w.stats.Events == w.exactNext {
+			w.cutExact()
+		}
 		w.happen(&e)
 		if w.stats.Events%CheckpointEvery == 0 {
 			w.checkpoints = append(w.checkpoints, uint64(w.hash))

@@ -43,7 +43,7 @@ found, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), replayCommand(), planCommand(), determinismCommand(), hashCommand(),
-		scenarioCommand(), bugsCommand(), mutateCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
+		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
 	plantable(root)
 	err := root.Execute()
 	var v verdict

@@ -85,7 +85,14 @@ type loosened struct {
 // loose walks all that has a name, had one that a power cut would bring back, or
 // is to get one.
 func (d *Disk) loose() (list []loosened) {
-	dirs, files := map[*folder]bool{}, map[*content]bool{}
+	dirs, files, paths := map[*folder]bool{}, map[*content]bool{}, map[string]bool{}
+	add := func(l loosened) {
+		for paths[l.path] { // several files had or are to have one name
+			l.path += "'"
+		}
+		paths[l.path] = true
+		list = append(list, l)
+	}
 	var visit func(f *folder, path string)
 	look := func(e entry, path string) {
 		switch {
@@ -94,14 +101,14 @@ func (d *Disk) loose() (list []loosened) {
 		case e.file != nil && !files[e.file]:
 			files[e.file] = true
 			if len(e.file.dirty) > 0 || e.file.durable != int64(len(e.file.data)) {
-				list = append(list, loosened{path: path + e.name, file: e.file})
+				add(loosened{path: path + e.name, file: e.file})
 			}
 		}
 	}
 	visit = func(f *folder, path string) {
 		dirs[f] = true
 		if len(f.pending) > 0 {
-			list = append(list, loosened{path: "/" + path, dir: f})
+			add(loosened{path: "/" + path, dir: f})
 		}
 		for _, e := range f.seen {
 			look(e, path)
