@@ -131,6 +131,27 @@ func TestDamageIsNeverServed(t *testing.T) {
 	require.NoError(t, s.Flush(logA), "and the store goes on")
 }
 
+// Damage below a checkpoint is not looked for at a start. A truncation that runs
+// into it sees to it that the next start does: else that would fail again at
+// every start, for ever.
+func TestDamageThatATruncationFindsIsReportedByTheNextStart(t *testing.T) {
+	d, s := newStore(t, small)
+	do(t, s, effect.CreateLog{Log: logA})
+	batches := fill(t, s, logA, 0, 1, 12)
+	do(t, s, effect.Flush{Log: logA}, effect.Checkpoint{Log: logA, At: 36, State: []byte("all")}, effect.Flush{Log: logA})
+	require.NoError(t, s.SyncMarks())
+	flip(t, d, segmentPath("7-0", 15), int64(2*len(batches[0])+7)) // the offset of a batch
+	d.Crash(chance.New(1))
+	s, found := open(t, d, small)
+	require.Empty(t, found.Logs[0].Damage)
+	var damage *DamageError
+	require.ErrorAs(t, s.Do(effect.Truncate{Log: logA, To: 24}), &damage)
+	d.Crash(chance.New(2))
+	_, found = open(t, d, small)
+	require.Equal(t, record.Offset(21), found.Logs[0].End)
+	require.NotEmpty(t, found.Logs[0].Damage)
+}
+
 func TestADamagedJournalIsReportedUntilItIsReplaced(t *testing.T) {
 	frames := [][]byte{[]byte("one"), []byte("two"), []byte("three")}
 	for name, c := range map[string]struct {

@@ -158,11 +158,11 @@ func (r *recovery) readCheckpoint() error {
 
 // inDoubt tells whether all segments must be looked at.
 func (r *recovery) inDoubt() bool {
-	if r.p.epochs.open {
+	if r.p.epochs.open || r.was.suspect {
 		return true
 	}
 	if !r.known || r.was.end == noMark {
-		return r.was.suspect
+		return false
 	}
 	sum := uint32(0)
 	for _, s := range r.p.segments {

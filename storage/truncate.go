@@ -33,7 +33,7 @@ func (p *partition) cut(to record.Offset) error {
 	k := p.segmentOf(to)
 	pos, err := p.positionOf(k, to)
 	if err != nil {
-		return err
+		return errors.Join(err, p.doubt(err))
 	}
 	p.cuts++
 	p.store.tail.cut(&p.tail, to)
@@ -54,6 +54,17 @@ func (p *partition) cut(to record.Offset) error {
 	p.damage = nil
 	p.flushed = to // unless unborn, and then it is flushed in any case
 	return nil
+}
+
+// doubt makes the next start look at the whole log if err is damage: it may lie
+// below the checkpoint, where recovery does not look by itself, and the same
+// change would fail again after every start.
+func (p *partition) doubt(err error) error {
+	var damage *DamageError
+	if p.unborn || !errors.As(err, &damage) {
+		return nil
+	}
+	return p.store.marks.set(p.slot, func(s *slot) { s.suspect = true })
 }
 
 // letGo closes what is open for writing: it is cut and synced by other means.
