@@ -42,7 +42,7 @@ little got done, 14 a fault of the simulator itself, 15 a planted bug was not
 found, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), replayCommand(), planCommand(), determinismCommand(), hashCommand(),
+	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
 		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
 	plantable(root)
 	err := root.Execute()

@@ -97,11 +97,14 @@ func printFailure(r *sim.Result, what string) {
 func printCommands(bug, what string, event uint64) {
 	fmt.Printf("  replay    %s\n", plantedCommand(bug, "replay", what))
 	fmt.Printf("  story     %s\n", plantedCommand(bug, "replay", what, "--trace", "--from", strconv.FormatUint(event-min(event, 200), 10)))
-	name := strings.TrimSuffix(filepath.Base(what), ".json")
+	name := nameOfPlan(what)
 	fmt.Printf("  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
 	fmt.Printf("  why       %s\n", plantedCommand(bug, "why", what))
 	fmt.Printf("  explain   %s\n", plantedCommand(bug, "explain", what, "-o", "report-"+name+".html"))
 }
+
+// nameOfPlan is what files that are made of a seed or a plan are called after.
+func nameOfPlan(what string) string { return strings.TrimSuffix(filepath.Base(what), ".json") }
 
 // saveFailures saves the plan of each failure's first seed.
 func saveFailures(dir string, r *sim.Report) error {

@@ -40,6 +40,7 @@ var rooms = map[string][]string{
 	"models":            {"history"},
 	"sim":               {"witness", "core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport/simnet", "transport/codec", "history", "models", "topology"},
 	"witness":           {"core/record"},
+	"shrink":            {"sim"},
 	"hunt":              {},
 	"topology":          {},
 	"live":              {"internal/loopback", "client", "core/client", "core/chance", "core/record", "core/message", "history", "models"},
@@ -47,7 +48,7 @@ var rooms = map[string][]string{
 	"internal":          {},
 	"internal/loopback": {},
 	"cmd/node":          {"internal/loopback", "server", "client", "core/client", "core/record", "core/message", "topology"},
-	"cmd/simrun":        {"sim", "witness", "witness/report", "tape", "live", "hunt", "scenarios", "topology"},
+	"cmd/simrun":        {"sim", "shrink", "witness", "witness/report", "tape", "live", "hunt", "scenarios", "topology"},
 }
 
 // roomOf finds the longest listed room that holds a package.
