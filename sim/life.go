@@ -56,7 +56,11 @@ func (w *World) newCore(n *Node, found effect.Recovered) machine {
 		return w.options.machine(n, found)
 	}
 	random := n.random.Split("run").Split(string(rune('a'+n.run%26)) + itoa(int(n.run)))
-	return core.New(w.coreConfig(n, random.Uint64()|1), found, random.Split("core"), n.clock.now(w.now))
+	cfg, stream, now := w.coreConfig(n, random.Uint64()|1), random.Split("core"), n.clock.now(w.now)
+	if w.options.taping != nil {
+		n.taper = w.options.taping(cfg, stream.State(), now, &found)
+	}
+	return core.New(cfg, found, stream, now)
 }
 
 func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {

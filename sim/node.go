@@ -23,6 +23,7 @@ type Node struct {
 	id     int32
 	world  *World
 	core   machine
+	taper  taper
 	out    effect.Out
 	clock  clock
 	random *chance.Stream
@@ -223,7 +224,14 @@ func (n *Node) step(in effect.Input) {
 	}
 	run := n.run
 	n.out.Empty()
-	n.core.Step(n.clock.now(w.now), in, &n.out)
+	now := n.clock.now(w.now)
+	if n.taper != nil {
+		n.taper.Begin(now, in)
+	}
+	n.core.Step(now, in, &n.out)
+	if n.taper != nil {
+		n.taper.End(n.out.List)
+	}
 	w.stats.Steps++
 	w.foldEffects(&n.out)
 	if w.tracing {

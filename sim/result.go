@@ -39,6 +39,7 @@ type Options struct {
 	events    func(w *World, e *event)
 	cut       func(w *World, d *drive, x *ExactCrash)
 	recovered func(d *drive, digest uint64)
+	taping    taping // of tests; nil: no tapes
 }
 
 // Failure is the first thing that broke.
