@@ -67,7 +67,8 @@ type stand struct {
 func newRecorder(w *World, run *witness.Run) *recorder {
 	*run = witness.Run{
 		Title: w.plan.Name, Seed: w.plan.Seed, Nodes: w.plan.Cluster.Nodes, Topics: map[record.TopicID]string{},
-		Rows: make([]witness.Row, 0, 1<<14),
+		Offsets: offsetsTopic,
+		Rows:    make([]witness.Row, 0, 1<<14),
 	}
 	for i := range w.plan.Clients {
 		c := &w.plan.Clients[i]
@@ -222,6 +223,10 @@ func (r *recorder) stood(n *Node) {
 		})
 	}
 	for _, c := range b.meta.changed {
+		text := changing(c.old, c.new)
+		if text == "" {
+			continue
+		}
 		r.loud(n)
 		p := witness.NewPart(c.new.ID)
 		p.Epoch, p.Leader, p.Nodes = int32(c.new.LeaderEpoch), int32(c.new.Leader), ids(c.new.ISR)
@@ -230,7 +235,7 @@ func (r *recorder) stood(n *Node) {
 		}
 		r.add(witness.Row{
 			Place: witness.NodeAt(int(n.id)), What: witness.Meta, Cause: r.input,
-			Parts: []witness.Part{p}, Text: changing(c.old, c.new),
+			Parts: []witness.Part{p}, Text: text,
 		})
 	}
 }

@@ -121,8 +121,7 @@ func (r *recorder) gaveOut(n *Node, e effect.Effect) {
 		}
 		row.Text = describe(e.Msg)
 	case effect.Append:
-		row.What, row.Parts, row.Text = witness.Append, about(e.Log, e.Base, e.End), describeBatches(e.Batches)
-		row.Parts[0].Epoch = lastEpoch(e.Batches)
+		row.What, row.Parts, row.Text = witness.Append, appended(e), describeBatches(e.Batches)
 		push(r.appends, where{n.id, e.Log}, upTo{e.Cut, e.End, at})
 		r.ends[where{n.id, e.Log}] = e.End
 	case effect.Flush:
@@ -166,12 +165,21 @@ func (r *recorder) gaveOut(n *Node, e effect.Effect) {
 
 func push(open map[where][]upTo, at where, u upTo) { open[at] = append(open[at], u) }
 
-func lastEpoch(batches []byte) int32 {
-	epoch := int32(witness.None)
-	for it := record.Batches(batches); it.Next(); {
-		epoch = int32(it.Header.LeaderEpoch)
+// appended are the ranges of one epoch each that an append holds.
+func appended(e effect.Append) (parts []witness.Part) {
+	for it := record.Batches(e.Batches); it.Next(); {
+		h := &it.Header
+		if k := len(parts) - 1; k >= 0 && parts[k].Epoch == int32(h.LeaderEpoch) {
+			parts[k].To = int64(h.End())
+			continue
+		}
+		parts = append(parts, about(e.Log, h.BaseOffset, h.End())...)
+		parts[len(parts)-1].Epoch = int32(h.LeaderEpoch)
 	}
-	return epoch
+	if len(parts) == 0 {
+		return about(e.Log, e.Base, e.End)
+	}
+	return parts
 }
 
 // standing tells how a replica stands, on one line.

@@ -16,6 +16,7 @@ type Run struct {
 	Nodes   int // with the ids 1 to Nodes
 	Clients []Client
 	Topics  map[record.TopicID]string
+	Offsets string // the topic in which groups keep what they commit
 	Rows    []Row
 	Failure *Failure // nil: nothing broke
 	End     int64    // nanoseconds of virtual time

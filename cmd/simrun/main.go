@@ -44,6 +44,7 @@ found, 2 wrong usage.`,
 	}
 	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
 		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
+	root.AddCommand(seeCommands()...)
 	plantable(root)
 	err := root.Execute()
 	var v verdict

@@ -96,7 +96,7 @@ func printFailure(r *sim.Result, what string) {
 // printCommands names what can be done with a failure next.
 func printCommands(bug, what string, event uint64) {
 	fmt.Printf("  replay    %s\n", plantedCommand(bug, "replay", what))
-	fmt.Printf("  story     %s\n", plantedCommand(bug, "replay", what, "--trace", "--from", strconv.FormatUint(event-min(event, 200), 10)))
+	fmt.Printf("  story     %s\n", plantedCommand(bug, "replay", what, "--story", "--from", strconv.FormatUint(event-min(event, 200), 10)))
 	name := nameOfPlan(what)
 	fmt.Printf("  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
 	fmt.Printf("  why       %s\n", plantedCommand(bug, "why", what))

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tamarack-mq/tamarack/sim"
+	"github.com/tamarack-mq/tamarack/witness"
 )
 
 func replayCommand() *cobra.Command {
-	var trace bool
+	var trace, story bool
 	var from, until uint64
 	var once bool
 	c := &cobra.Command{
@@ -26,12 +27,20 @@ func replayCommand() *cobra.Command {
 				return err
 			}
 			options := sim.Options{Until: until}
-			if trace {
+			if story {
 				options.TraceFrom, options.TraceTo = max(1, from), math.MaxUint64
+			}
+			if trace {
+				options.Witness = &witness.Run{}
 			}
 			begun := time.Now()
 			r := sim.Run(plan, options)
 			took := time.Since(begun)
+			if trace {
+				if err := options.Witness.WriteTrace(os.Stdout, from, math.MaxUint64); err != nil {
+					return err
+				}
+			}
 			for _, line := range r.Trace {
 				fmt.Println(line)
 			}
@@ -52,8 +61,9 @@ func replayCommand() *cobra.Command {
 			return ended(r.Class)
 		},
 	}
-	c.Flags().BoolVar(&trace, "trace", false, "print the story of the run")
-	c.Flags().Uint64Var(&from, "from", 1, "with --trace: the first event to tell")
+	c.Flags().BoolVar(&trace, "trace", false, "print what happened in columns")
+	c.Flags().BoolVar(&story, "story", false, "print what happened in prose")
+	c.Flags().Uint64Var(&from, "from", 1, "with --trace or --story: the first event to tell")
 	c.Flags().Uint64Var(&until, "until", 0, "stop after this event")
 	c.Flags().BoolVar(&once, "once", false, "do not run it a second time to compare the hash")
 	return c

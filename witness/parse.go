@@ -1,0 +1,39 @@
+package witness
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// ParseRecord reads "orders/0@22" or "11/0@22"; an offset of None: there is none.
+func (r *Run) ParseRecord(s string) (id record.PartitionID, offset int64, err error) {
+	bad := fmt.Errorf("%q is no record of this run: give it as orders/0@22", s)
+	place, at, exact := strings.Cut(s, "@")
+	topic, index, ok := strings.Cut(place, "/")
+	n, err := strconv.ParseInt(index, 10, 32)
+	if !ok || err != nil {
+		return id, 0, bad
+	}
+	id.Index = int32(n)
+	if number, err := strconv.ParseUint(topic, 10, 64); err == nil {
+		id.Topic = record.TopicID(number)
+	}
+	for t, name := range r.Topics {
+		if name == topic {
+			id.Topic = max(id.Topic, t) // a topic made again: the newest
+		}
+	}
+	if r.Topics[id.Topic] == "" {
+		return id, 0, bad
+	}
+	offset = None
+	if exact {
+		if offset, err = strconv.ParseInt(at, 10, 64); err != nil {
+			return id, 0, bad
+		}
+	}
+	return id, offset, nil
+}

@@ -1,0 +1,136 @@
+package witness
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// Step is one line of a story: a row, and what it means there.
+type Step struct {
+	Row  int
+	Text string
+
+	weight int // what may be left out first when a story gets long: the lowest
+}
+
+// Story is the answer to "why": a few rows out of very many, in their order.
+type Story struct {
+	Title string
+	Steps []Step
+	Left  int // steps that were left out to keep it short
+}
+
+// Longest is how many lines a story has at most.
+const Longest = 24
+
+// WriteStory prints a story, a line for each step: event, time, sentence.
+func (r *Run) WriteStory(w io.Writer, s *Story) error {
+	if _, err := fmt.Fprintln(w, s.Title); err != nil {
+		return err
+	}
+	for _, step := range s.Steps {
+		row := &r.Rows[step.Row]
+		if _, err := fmt.Fprintf(w, "%8d %12s  %s\n", row.Event, time.Duration(row.Time), step.Text); err != nil {
+			return err
+		}
+	}
+	if s.Left > 0 {
+		_, err := fmt.Fprintf(w, "  (%d lesser steps left out)\n", s.Left)
+		return err
+	}
+	return nil
+}
+
+// short keeps the weightiest steps, in order.
+func (s *Story) short() {
+	slices.SortStableFunc(s.Steps, func(a, b Step) int { return a.Row - b.Row })
+	for len(s.Steps) > Longest {
+		// Of the least weight the one in the middle goes: beginnings and ends tell
+		// more.
+		least := s.Steps[0].weight
+		for _, step := range s.Steps {
+			least = min(least, step.weight)
+		}
+		var light []int
+		for i, step := range s.Steps {
+			if step.weight == least {
+				light = append(light, i)
+			}
+		}
+		at := light[len(light)/2]
+		s.Steps = slices.Delete(s.Steps, at, at+1)
+		s.Left++
+	}
+}
+
+// Why tells the story that a failure is about: of the record, of the commit, or
+// of the partition that is its subject; without a subject, what led to it. A
+// run that passed has none.
+func (r *Run) Why() *Story {
+	f := r.Failure
+	if f == nil {
+		return nil
+	}
+	switch s := r.Subject(); {
+	case s.Group != "":
+		return r.Commit(s.Group, s.Partition, s.Offset)
+	case s.Partition.Topic == 0:
+		return r.Led(len(r.Rows) - 1)
+	case s.Offset >= 0:
+		return r.Record(s.Partition, s.Offset)
+	default:
+		return r.Partition(s.Partition)
+	}
+}
+
+// Subject is what the failure is about; if its judge could not tell, the first
+// partition that its sentence names.
+func (r *Run) Subject() Subject {
+	none := Subject{Offset: None}
+	if r.Failure == nil {
+		return none
+	}
+	s := r.Failure.Subject
+	if s.Partition.Topic == 0 && s.Group == "" {
+		s = none
+		for i := 0; i < len(r.Failure.Sentence); i++ {
+			var id record.PartitionID
+			if n, _ := fmt.Sscanf(r.Failure.Sentence[i:], "%d/%d", &id.Topic, &id.Index); n == 2 && r.knows(id) {
+				s.Partition = id
+				break
+			}
+		}
+	}
+	return s
+}
+
+func (r *Run) knows(id record.PartitionID) bool { return r.Topics[id.Topic] != "" }
+
+// Led tells what led to a row: what it follows from, and so on, backwards.
+func (r *Run) Led(row int) *Story {
+	s := &Story{Title: fmt.Sprintf("what led to event %d", r.Rows[row].Event)}
+	for at := row; at >= 0 && len(s.Steps) < Longest; {
+		s.Steps = append(s.Steps, Step{Row: at, Text: r.Say(at), weight: 1})
+		at = r.before(at)
+	}
+	slices.Reverse(s.Steps)
+	return s
+}
+
+// before is the row that a row follows from; the answer to a question follows
+// from the question when nothing nearer is known.
+func (r *Run) before(at int) int {
+	if c := r.Rows[at].Cause; c >= 0 {
+		return int(c)
+	}
+	return int(r.Rows[at].Begin)
+}
+
+// name is a partition in a title.
+func (r *Run) name(id record.PartitionID) string {
+	return fmt.Sprintf("%s (%s/%d)", id, r.Topic(id.Topic), id.Index)
+}
