@@ -83,7 +83,7 @@ func (a *atlas) affords(node int32) bool {
 				hit++
 			}
 		}
-		if hit >= metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(state.Replicas)) {
+		if hit >= metadata.MinInsync(image.Topic(state.ID.Topic).Config, metadata.Factor(state)) {
 			return false
 		}
 		others := 0
@@ -123,12 +123,14 @@ func (a *atlas) spares(node int32) bool {
 		part := w.book.part(state.ID)
 		for _, m := range state.ISR {
 			r := part.at(int32(m))
-			// The image may know it from before it went down, or its disk was swapped.
+			// The image may know it from before it went down, and a new registration
+			// takes it out of the set; or its disk was swapped.
+			b := image.Broker(m)
 			clean = clean || int32(m) != node && a.clean(int32(m), state.ID) && w.nodes[m].up &&
-				r != nil && r.exists && r.durable >= part.high
+				b != nil && b.Incarnation == w.nodes[m].incarnation && r != nil && r.exists && r.durable >= part.high
 		}
 		left := len(state.Replicas) - 1
-		if !clean || left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(state.Replicas)) {
+		if !clean || left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, metadata.Factor(state)) {
 			return false
 		}
 	}

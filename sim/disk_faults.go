@@ -7,7 +7,7 @@ import "github.com/tamarack-mq/tamarack/core/effect"
 func (d *drive) arm(as death, within Span) {
 	d.armed, d.armedAs = true, as
 	d.disk.CrashAfter(d.chaos.Between(1, 12), d.chaos)
-	d.schedule(evNodeDies, as.bits(), within)
+	d.schedule(evNodeDies, as.bits()|ofAFault, within)
 }
 
 // armRecovery lets the next recovery end in the middle.

@@ -128,8 +128,12 @@ func (n *Node) dieSoon() {
 		return
 	}
 	n.world.in(Span(n.drive.chaos.Below(int64(500*Millisecond))),
-		event{kind: evNodeDies, place: n.id, run: n.run, arg: d.bits()})
+		event{kind: evNodeDies, place: n.id, run: n.run, arg: d.bits() | ofAFault})
 }
+
+// ofAFault marks a death that a fault has scheduled: it does not come after the
+// heal.
+const ofAFault = 4
 
 // bits packs what an event can carry.
 func (d death) bits() (b uint64) {

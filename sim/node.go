@@ -41,8 +41,11 @@ type Node struct {
 	diskFailed bool // in this run: a halt is what must follow
 	forGood    bool // stays broken after the heal
 	absent     bool // has not been added yet
-	restartIn  Span // how long until the supervisor starts it again after a halt; never: it stays down
-	crashLoops int  // how often it dies again while it recovers
+	absent     bool // has not been added yet
+	// incarnation is what this run of the process registers under at first.
+	incarnation uint64
+	restartIn   Span // how long until the supervisor starts it again after a halt; never: it stays down
+	crashLoops  int  // how often it dies again while it recovers
 }
 
 // caller is where the answer to a request goes.
@@ -87,7 +90,7 @@ func (n *Node) happen(e *event) {
 		}
 		return
 	case evNodeDies:
-		if n.up && e.run == n.run {
+		if n.up && e.run == n.run && !(e.arg&ofAFault != 0 && n.world.phase > faulting) {
 			n.drive.disarm()
 			n.fall(death{lossy: e.arg&1 != 0, told: e.arg&2 != 0})
 		}
