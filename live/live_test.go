@@ -2,14 +2,17 @@ package live
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/tape"
 )
 
 // writer sends a run's log to the test.
@@ -25,8 +28,9 @@ func TestRealNodesKeepWhatTheyAcknowledged(t *testing.T) {
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/node")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", said)
+	tapes := t.TempDir()
 	r, err := Run(t.Context(), Config{
-		Binary: binary, Dir: t.TempDir(), Seed: 5, For: 12 * time.Second,
+		Binary: binary, Dir: t.TempDir(), Record: tapes, Seed: 5, For: 12 * time.Second,
 		Nodes: 3, Partitions: 4, Producers: 3, Members: 2, Log: writer{t},
 	})
 	require.NoError(t, err, "again: go run ./cmd/simrun live --for 12s --seed 5 --partitions 4 --producers 3 --members 2")
@@ -34,6 +38,27 @@ func TestRealNodesKeepWhatTheyAcknowledged(t *testing.T) {
 	require.False(t, r.Thin(), "%d acknowledged, %d polled", r.Acked, r.Polled)
 	require.Positive(t, r.Kills)
 	require.GreaterOrEqual(t, r.Records, r.Acked)
+	conform(t, tapes, 3+r.Kills)
+}
+
+// conform demands that the cores of all processes do again what they did.
+func conform(t *testing.T, tapes string, processes int) {
+	files, err := filepath.Glob(filepath.Join(tapes, "*"+tape.Suffix))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), processes, "a recording for each process")
+	killed := 0
+	for _, file := range files {
+		f, err := os.Open(file)
+		require.NoError(t, err)
+		r, err := tape.Conform(f, "")
+		f.Close()
+		require.NoError(t, err, file)
+		require.Nil(t, r.Difference, file)
+		if strings.Contains(r.End, "killed") {
+			killed++
+		}
+	}
+	require.GreaterOrEqual(t, killed, processes-3)
 }
 
 func TestAScheduleFollowsFromItsSeed(t *testing.T) {

@@ -50,12 +50,13 @@ func freeAddress(t *testing.T) string {
 type cluster struct {
 	configs []Config
 	nodes   []*Node
+	tapes   string // folder of the recordings of all runs
 }
 
 func newCluster(t *testing.T, size int) *cluster {
 	t.Helper()
 	dir := t.TempDir()
-	c := &cluster{nodes: make([]*Node, size)}
+	c := &cluster{nodes: make([]*Node, size), tapes: filepath.Join(dir, "tapes")}
 	var voters []Voter
 	for i := range size {
 		voters = append(voters, Voter{Node: message.NodeID(i + 1), Address: freeAddress(t)})
@@ -63,7 +64,7 @@ func newCluster(t *testing.T, size int) *cluster {
 	for i, v := range voters {
 		c.configs = append(c.configs, Config{
 			Node: v.Node, ClusterID: "oak", DataDir: filepath.Join(dir, fmt.Sprint("node", v.Node)), Listen: v.Address, Voters: voters,
-			Timing: quick, HTTP: "127.0.0.1:0", ReserveBytes: -1, ShutdownLimit: 10 * time.Second, Logger: logger(),
+			Timing: quick, HTTP: "127.0.0.1:0", ReserveBytes: -1, ShutdownLimit: 10 * time.Second, Logger: logger(), Record: c.tapes,
 		})
 		c.start(t, i)
 	}
@@ -72,6 +73,7 @@ func newCluster(t *testing.T, size int) *cluster {
 			n.Stop()
 			_ = n.Wait()
 		}
+		c.conform(t)
 	})
 	return c
 }
