@@ -32,7 +32,7 @@ func controllerConfig(c Config) controller.Config {
 			Heartbeat: c.Timing.QuorumHeartbeat, ElectionTimeout: c.Timing.ElectionTimeout,
 			SnapshotEntries: c.Tidying.QuorumEntries, KeepEntries: c.Tidying.QuorumKept,
 		},
-		SessionTimeout: c.Timing.SessionTimeout, ResendAfter: c.Timing.HeartbeatInterval,
+		Start: c.start(), SessionTimeout: c.Timing.SessionTimeout, ResendAfter: c.Timing.HeartbeatInterval,
 		HistoryChanges: c.Tidying.MetadataChanges, ProducerIDBlock: int64(c.Tidying.ProducerIDs),
 	}
 }
@@ -168,13 +168,21 @@ func (n *Node) toReplicas(now message.Now, changes []message.Change) {
 					partitions = append(partitions, replica.PartitionState{ID: id, Removed: true})
 				}
 			}
+		case c.RemoveBroker != nil:
+			if b := c.RemoveBroker; n.image.Broker(b.Node) == nil {
+				brokers = append(brokers, replica.BrokerState{Node: b.Node, Epoch: b.Epoch})
+			}
 		case c.Broker != nil:
 			b := n.image.Broker(c.Broker.Node)
+			if b == nil {
+				break // it is gone again
+			}
 			brokers = append(brokers, replica.BrokerState{
 				Node: b.Node, Epoch: b.Epoch, Available: !b.Fenced && !b.ShuttingDown,
 			})
 		}
 	}
+	n.replicas.SetPace(now, n.image.Throttle(), &n.replicaOut)
 	n.replicas.Apply(now, partitions, brokers, &n.replicaOut)
 }
 
@@ -189,7 +197,7 @@ func (n *Node) concerning(list []replica.PartitionState, id record.PartitionID) 
 		return list
 	}
 	return append(list, replica.PartitionState{
-		ID: id, Config: n.image.Topic(id.Topic).Config, Replicas: p.Replicas, ISR: p.ISR,
+		ID: id, Config: n.image.Topic(id.Topic).Config, Replicas: p.Replicas, Adding: p.Adding, ISR: p.ISR,
 		Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.PartitionEpoch,
 	})
 }

@@ -169,6 +169,7 @@ func (c *cluster) doDisk(h *host, e effect.Effect) {
 		*h.logs[e.Log] = memoryLog{start: e.Start, end: e.Start}
 	case effect.TrimPrefix:
 		h.logs[e.Log].start = e.Start
+	case effect.ConfigureLog: // segments do not matter here
 	case effect.Checkpoint:
 		l := h.logs[e.Log]
 		l.checkpoint, l.at, l.highWatermark = e.State, e.At, e.HighWatermark

@@ -17,11 +17,15 @@ func (n *Node) describe(now message.Time, token message.Token, r *message.Metada
 	}
 	m := &message.MetadataReply{
 		ClusterID: n.image.ClusterID(), Version: n.image.Version(), Controller: n.life.target,
-		ControllerSilent: n.life.unheard(now),
+		ControllerSilent: n.life.unheard(now), Throttle: n.image.Throttle(),
+	}
+	if c := n.image.Controllers(); c != nil {
+		m.Voters, m.Learners = c.Voters, c.Learners
 	}
 	for _, b := range n.image.Brokers() {
 		m.Brokers = append(m.Brokers, message.BrokerInfo{
-			ID: b.Node, Address: b.Address, Rack: b.Rack, Epoch: b.Epoch, Fenced: b.Fenced,
+			ID: b.Node, Address: b.Address, Rack: b.Rack, Epoch: b.Epoch, Fenced: b.Fenced, Draining: b.Draining,
+			Replicas: int32(n.image.Hosts(b.Node)), Leads: int32(n.image.Leads(b.Node)),
 		})
 	}
 	if r.Topics == nil && r.IDs == nil {
@@ -69,7 +73,7 @@ func describeTopic(t *metadata.Topic) message.TopicInfo {
 		// A PartitionChange is immutable, so its lists can be shared.
 		info.Partitions[i] = message.PartitionInfo{
 			Index: p.ID.Index, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.PartitionEpoch,
-			Replicas: p.Replicas, ISR: p.ISR, ELR: p.ELR,
+			Replicas: p.Replicas, ISR: p.ISR, ELR: p.ELR, Adding: p.Adding, Target: p.Target,
 		}
 	}
 	return info

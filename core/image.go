@@ -27,6 +27,7 @@ func (n *Node) pushed(now message.Now, m *message.MetadataPush, out *effect.Out)
 	if n.life.fenced {
 		n.life.due = now.Mono // a broker that is up to date may be unfenced
 	}
+	n.adopt(now, changes)
 	n.toReplicas(now, changes)
 	n.toGroups(now, changes)
 }

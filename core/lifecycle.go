@@ -26,13 +26,14 @@ type lifecycle struct {
 	phase        phase
 	epoch        message.BrokerEpoch
 	fenced       bool
-	target       message.NodeID // the controller as far as known
-	next         int            // index of the voter to try when the target is silent
-	due          message.Time   // of the next registration or heartbeat
-	silence      message.Time   // when an unanswered controller is given up
-	heard        message.Time   // when a controller last answered; at first, when this run began
-	leaving      bool           // Shutdown was asked for
-	again        bool           // to be registered again under the same epoch: damage was found, or it is in doubt
+	target       message.NodeID   // the controller as far as known
+	voters       []message.NodeID // as far as known: those of the configuration at first
+	next         int              // index of the voter to try when the target is silent
+	due          message.Time     // of the next registration or heartbeat
+	silence      message.Time     // when an unanswered controller is given up
+	heard        message.Time     // when a controller last answered; at first, when this run began
+	leaving      bool             // Shutdown was asked for
+	again        bool             // to be registered again under the same epoch: damage was found, or it is in doubt
 }
 
 func newLifecycle(cfg Config, diskID uint64, random *chance.Stream, now message.Time) lifecycle {
@@ -43,6 +44,7 @@ func newLifecycle(cfg Config, diskID uint64, random *chance.Stream, now message.
 			break
 		}
 	}
+	l.voters = cfg.Voters
 	l.target = cfg.Voters[l.next]
 	l.silence = now.Add(l.patience())
 	l.heard = now
@@ -84,8 +86,8 @@ func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func
 
 // rotate turns to the next voter.
 func (l *lifecycle) rotate(now message.Time) {
-	l.next = (l.next + 1) % len(l.cfg.Voters)
-	l.target = l.cfg.Voters[l.next]
+	l.next = (l.next + 1) % len(l.voters)
+	l.target = l.voters[l.next]
 	l.silence = now.Add(l.patience())
 }
 

@@ -12,19 +12,23 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/core/settings"
 )
 
 // Node is one node of the cluster. It is not safe for concurrent use: a driver
 // steps it from one place.
 type Node struct {
-	cfg        Config
+	cfg        Config        // as it holds: see adopt
+	started    settings.Node // what this run was started with
+	holds      settings.Node
 	life       lifecycle
 	forwards   forwards
 	ids        producerIDs
 	image      *metadata.Image
 	replicas   *replica.Manager
 	groups     *group.Coordinator
-	controller *controller.Controller // nil on a node that is no voter
+	controller *controller.Controller // nil on a node that was never asked to hold the log
+	chances    *chance.Stream         // the controller's
 
 	offsets    offsetsTopic
 	alters     uint64 // requests to change in-sync sets so far
@@ -43,6 +47,8 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 	cfg = cfg.withDefaults()
 	n := &Node{
 		cfg:      cfg,
+		started:  cfg.start(),
+		holds:    settings.Resolve(cfg.start(), nil, nil),
 		life:     newLifecycle(cfg, found.DiskID, random.Split("incarnation"), now.Mono),
 		forwards: forwards{patience: cfg.Timing.RequestTimeout},
 		ids:      producerIDs{patience: cfg.Timing.RequestTimeout},
@@ -50,8 +56,9 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 	}
 	n.replicas = replica.New(replicaConfig(cfg), found.Logs, random.Split("replica"), now)
 	n.groups = group.New(groupConfig(cfg))
-	if cfg.isVoter() {
-		n.controller = controller.New(controllerConfig(cfg), &found, random.Split("controller"), now)
+	n.chances = random.Split("controller")
+	if cfg.isVoter() || len(found.Journal) > 0 || found.JournalDamaged != "" {
+		n.controller = controller.New(controllerConfig(cfg), &found, n.chances, now)
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/tamarack-mq/tamarack/core/controller"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
@@ -76,8 +77,12 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 }
 
 // receiveAsController takes what brokers and voters say to a controller. A node
-// that holds no metadata log answers as one that is not the controller.
+// that holds no metadata log answers as one that is not the controller. It
+// begins to hold it when a member speaks to it as to another: it has been added.
 func (n *Node) receiveAsController(now message.Now, from message.NodeID, m message.Message, out *effect.Out) {
+	if _, ok := m.(*message.Quorum); ok && n.controller == nil {
+		n.controller = controller.New(controllerConfig(n.cfg), &effect.Recovered{}, n.chances, now)
+	}
 	if n.controller != nil {
 		n.controller.Receive(now, from, m, out)
 		return
@@ -120,7 +125,9 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 		n.ids.init(now.Mono, token, out)
 	case *message.FindCoordinator:
 		n.findCoordinator(now, token, r, out)
-	case *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders,
+	case *message.DescribeConfig:
+		n.describeConfig(token, r, out)
+	case *message.AlterConfig, *message.AlterControllers, *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders,
 		*message.AlterReassignments, *message.DrainBroker, *message.UnregisterBroker:
 		if why := reserved(r); why != "" {
 			out.Reply(token, message.Fail(r, message.InvalidTopic, why))

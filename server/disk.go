@@ -460,6 +460,8 @@ func opName(e effect.Effect) string {
 	switch e.(type) {
 	case effect.CreateLog:
 		return "CreateLog"
+	case effect.ConfigureLog:
+		return "ConfigureLog"
 	case effect.DeleteLog:
 		return "DeleteLog"
 	case effect.Truncate:

@@ -255,6 +255,8 @@ func (d *driver) carry(e effect.Effect) {
 		d.reads.findTime(e)
 	case effect.CreateLog:
 		d.disk.do(e.Log, e)
+	case effect.ConfigureLog:
+		d.disk.do(e.Log, e)
 	case effect.DeleteLog:
 		d.tail.forget(e.Log)
 		d.disk.do(e.Log, e)

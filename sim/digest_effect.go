@@ -45,7 +45,10 @@ func foldEffect(r *rolling, e effect.Effect, messageDigest uint64) {
 func foldLogEffect(r *rolling, e effect.Effect) {
 	switch e := e.(type) {
 	case effect.CreateLog:
-		r.fold(9<<56 ^ uint64(e.Start))
+		r.fold(9<<56 ^ uint64(e.Start) ^ uint64(e.Cut)<<48)
+		r.id(e.Log)
+	case effect.ConfigureLog:
+		r.fold(16<<56 ^ uint64(e.Config.SegmentBytes))
 		r.id(e.Log)
 	case effect.DeleteLog:
 		r.fold(10 << 56)

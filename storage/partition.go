@@ -144,3 +144,15 @@ func (p *partition) addSegment(base record.Offset) error {
 func (p *partition) indexInterval() int64 {
 	return max(int64(p.store.opts.IndexInterval), p.segmentBytes/1024)
 }
+
+// configure takes other settings. The segment being written is rolled by the new
+// size; those before it stay as they are. The mark of the next flush keeps it.
+func (p *partition) configure(c effect.LogConfig) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.segmentBytes = int64(c.SegmentBytes)
+	if c.SegmentBytes <= 0 {
+		p.segmentBytes = int64(p.store.opts.SegmentBytes)
+	}
+	return nil
+}

@@ -40,6 +40,9 @@ type recovery struct {
 func (s *Store) recoverLog(was mark, known, clean bool) (*recovery, error) {
 	p := s.newPartition(was.id, 0, was.segmentBytes)
 	r := &recovery{p: p, was: was, known: known, clean: clean, floor: was.end, log: effect.RecoveredLog{ID: was.id}}
+	if p.segmentBytes != int64(s.opts.SegmentBytes) {
+		r.log.Config.SegmentBytes = int32(p.segmentBytes)
+	}
 	err := r.run()
 	if errors.Is(err, errNeverWas) {
 		r.p = nil

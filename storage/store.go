@@ -127,7 +127,7 @@ func (s *Store) log(id record.PartitionID) (*partition, error) {
 	return nil, fmt.Errorf("%w: %v", ErrNoLog, id)
 }
 
-// Do carries out CreateLog, DeleteLog, Append, Truncate, Reset, TrimPrefix or
+// Do carries out CreateLog, ConfigureLog, DeleteLog, Append, Truncate, Reset, TrimPrefix or
 // Checkpoint, and is done when it returns. Any other effect is an error.
 //
 // A log that recovery found damaged keeps what is behind its trusted end until
@@ -141,6 +141,8 @@ func (s *Store) Do(e effect.Effect) error {
 			return err
 		}
 		return s.judge("create a log", s.create(e))
+	case effect.ConfigureLog:
+		return s.on(e.Log, "configure", func(p *partition) error { return p.configure(e.Config) })
 	case effect.DeleteLog:
 		if err := s.check(); err != nil {
 			return err

@@ -38,7 +38,7 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		// dead one is told. Only when the run that replaced it is alive on another
 		// disk (one disk is held by one process) do two processes share a number.
 		reply.Code = message.StaleBrokerEpoch
-		if s := c.active.sessions[m.Node]; m.DiskID != old.DiskID && s != nil && s.epoch == old.Epoch && s.spoke {
+		if s := c.active.sessions[m.Node]; old != nil && m.DiskID != old.DiskID && s != nil && s.epoch == old.Epoch && s.spoke {
 			reply.Code = message.DuplicateBrokerRegistration
 		}
 		return d
@@ -46,7 +46,7 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 	reply.Epoch = message.BrokerEpoch(c.quorum.Next())
 	d.changes = append(d.changes, message.Change{Broker: &message.BrokerChange{
 		Node: m.Node, Epoch: reply.Epoch, Incarnation: m.Incarnation, DiskID: m.DiskID,
-		Address: m.Address, Rack: m.Rack, Fenced: true,
+		Address: m.Address, Rack: m.Rack, Fenced: true, Draining: old != nil && old.Draining,
 	}})
 	if old == nil {
 		return d
@@ -124,6 +124,12 @@ func (c *Controller) chore(now message.Time) *decision {
 			}
 		}
 		a.chores = false
+	}
+	if d := c.moves(); d != nil {
+		return d
+	}
+	if d := c.drain(); d != nil {
+		return d
 	}
 	if now >= a.balanceAt {
 		return c.balance()

@@ -17,11 +17,14 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/quorum"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/settings"
 )
 
 // Config holds the settings of a controller. Zero values mean the default.
 type Config struct {
 	Quorum quorum.Config
+	Start  settings.Node // what this node was started with: what is set while running comes over it
 
 	SessionTimeout     message.Duration // a broker not heard of for so long is fenced; default 6 s
 	ResendAfter        message.Duration // a push not applied for so long is sent again; default 500 ms
@@ -32,6 +35,7 @@ type Config struct {
 	MaxQueue           int              // requests waiting for a decision; default 1000
 	HistoryChanges     int              // changes kept to send deltas from; default 10000
 	MaxPartitions      int32            // of one topic; default 10000
+	MovesAtOnce        int              // partitions that drains have on their way; default 50
 }
 
 func (c *Config) complete() {
@@ -44,6 +48,7 @@ func (c *Config) complete() {
 	c.MaxQueue = cmp.Or(c.MaxQueue, 1000)
 	c.HistoryChanges = cmp.Or(c.HistoryChanges, 10_000)
 	c.MaxPartitions = cmp.Or(c.MaxPartitions, 10_000)
+	c.MovesAtOnce = cmp.Or(c.MovesAtOnce, 50)
 }
 
 // Controller is one voter's controller. All its output are effects: Send (also
@@ -75,6 +80,9 @@ type active struct {
 
 	balanceAt  message.Time
 	superseded map[message.NodeID][]uint64 // incarnations that a newer one replaced
+
+	moved []record.PartitionID // moves to look at; see move.go
+	drain bool                 // something may have to leave a broker that is being drained
 }
 
 // request waits for a decision.

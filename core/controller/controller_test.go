@@ -238,7 +238,7 @@ func TestWhatCannotBeReadHalts(t *testing.T) {
 // The same seed gives the same effects, byte for byte.
 func TestTheSameSeedGivesTheSameEffects(t *testing.T) {
 	play := func() []string {
-		w := newWorld(t, 77, 3, 4, Config{BalanceAfter: 3 * message.Second})
+		w := newWorld(t, 78, 3, 4, Config{BalanceAfter: 3 * message.Second})
 		w.cfg.Quorum.SnapshotEntries = 10
 		w.loss = 5
 		w.ready()

@@ -6,12 +6,14 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/quorum"
 )
 
 // decision is what a handler wants: changes, and a reply once they are
 // committed and applied.
 type decision struct {
 	changes []message.Change
+	members *quorum.Change // in place of changes: another set of voters
 	request request // nobody asked for a chore
 	reply   message.Message
 	// confirm asks that a reply which changes nothing goes through the log all
@@ -75,6 +77,7 @@ func (c *Controller) follow(now message.Time) error {
 		}
 		c.image = image
 		c.history.reset(r.Version)
+		c.settle(now)
 	}
 	for _, e := range c.result.Committed {
 		if e.Data != nil {
@@ -87,8 +90,14 @@ func (c *Controller) follow(now message.Time) error {
 					return fmt.Errorf("entry %d: %w", e.Version, err)
 				}
 				c.note(now, e.Version, &changes[i])
+				c.retime(now, &changes[i])
 			}
 			c.history.add(e.Version, changes)
+		}
+		if e.Members != nil {
+			if err := c.changed(now, &e, c.result.Out); err != nil {
+				return err
+			}
 		}
 		c.image.Advance(e.Version)
 		c.arrived(e.Version, uint64(e.Term))
@@ -138,6 +147,7 @@ func (c *Controller) lead(now message.Time, out *effect.Out) {
 		}
 		c.renew(now)
 		c.balanceLater(now)
+		c.resumeMoves()
 	}
 }
 
@@ -176,9 +186,15 @@ func (c *Controller) pick(now message.Time) *decision {
 	a := c.active
 	if c.image.ClusterID() == "" {
 		first := &message.ClusterChange{ClusterID: c.cfg.Quorum.ClusterID}
-		return &decision{changes: []message.Change{{Cluster: first}}}
+		members := c.quorum.Members()
+		return &decision{changes: []message.Change{{Cluster: first}, {Controllers: &message.ControllersChange{
+			Voters: members.Voters, Learners: members.Learners,
+		}}}}
 	}
 	if d := c.chore(now); d != nil {
+		return d
+	}
+	if d := c.promotion(now); d != nil {
 		return d
 	}
 	if len(a.queue) == 0 {
@@ -187,12 +203,12 @@ func (c *Controller) pick(now message.Time) *decision {
 	}
 	r := a.queue[0]
 	a.queue = a.queue[1:]
-	d := c.decide(r)
+	d := c.decide(now, r)
 	d.request = r
 	return d
 }
 
-func (c *Controller) decide(r request) *decision {
+func (c *Controller) decide(now message.Time, r request) *decision {
 	switch m := r.msg.(type) {
 	case *message.RegisterBroker:
 		return c.register(r.from, m)
@@ -201,7 +217,7 @@ func (c *Controller) decide(r request) *decision {
 	case *message.AllocateProducerIDs:
 		return c.allocate(m)
 	case *message.Forward:
-		d := c.forwarded(m.Body)
+		d := c.forwarded(now, m.Body)
 		d.reply = &message.Forwarded{Request: m.Request, Controller: c.id, Body: d.reply.(message.Reply)}
 		d.confirm = true
 		return d
@@ -209,7 +225,7 @@ func (c *Controller) decide(r request) *decision {
 	panic("controller: a request of a kind that is never queued")
 }
 
-func (c *Controller) forwarded(body message.Request) *decision {
+func (c *Controller) forwarded(now message.Time, body message.Request) *decision {
 	switch m := body.(type) {
 	case *message.CreateTopic:
 		return c.createTopic(m)
@@ -219,6 +235,16 @@ func (c *Controller) forwarded(body message.Request) *decision {
 		return c.addPartitions(m)
 	case *message.ElectLeaders:
 		return c.electLeaders(m)
+	case *message.AlterReassignments:
+		return c.alterReassignments(m)
+	case *message.DrainBroker:
+		return c.drainBroker(m)
+	case *message.UnregisterBroker:
+		return c.unregister(m)
+	case *message.AlterConfig:
+		return c.alterConfig(m)
+	case *message.AlterControllers:
+		return c.alterControllers(now, m)
 	}
 	return &decision{reply: &message.Refused{
 		Code: message.InvalidRequest, Detail: "this request is not one for the controller",
@@ -228,7 +254,7 @@ func (c *Controller) forwarded(body message.Request) *decision {
 // propose sends a decision through the log, or answers at once when there is
 // nothing to commit.
 func (c *Controller) propose(now message.Time, d *decision, out *effect.Out) {
-	if len(d.changes) == 0 && !d.confirm {
+	if len(d.changes) == 0 && d.members == nil && !d.confirm {
 		if d.reply != nil {
 			out.Send(d.request.from, d.reply)
 		}
@@ -236,7 +262,7 @@ func (c *Controller) propose(now message.Time, d *decision, out *effect.Out) {
 	}
 	d.version = c.quorum.Next()
 	c.result.Committed = c.result.Committed[:0]
-	version, ok := c.quorum.Propose(now, metadata.Encode(d.changes), &c.result)
+	version, ok := c.append(now, d)
 	switch {
 	case !ok: // it does not lead any more, and nothing was appended
 		c.refuse(d.request.from, d.request.msg, message.NotController, out)
@@ -246,6 +272,13 @@ func (c *Controller) propose(now message.Time, d *decision, out *effect.Out) {
 	default:
 		c.active.flight = d
 	}
+}
+
+func (c *Controller) append(now message.Time, d *decision) (message.Version, bool) {
+	if d.members != nil {
+		return c.quorum.ProposeChange(now, *d.members, &c.result)
+	}
+	return c.quorum.Propose(now, metadata.Encode(d.changes), &c.result)
 }
 
 // shorten hands the quorum a snapshot when its log has grown long.

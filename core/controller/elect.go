@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,7 +14,7 @@ func (c *Controller) electLeaders(m *message.ElectLeaders) *decision {
 	reply := &message.ElectLeadersReply{}
 	d := &decision{reply: reply}
 	try := func(id record.PartitionID, all bool) {
-		outcome, next := c.electOne(id, m.Unclean)
+		outcome, next := c.electOne(id, m)
 		if all && outcome.Code == message.ElectionNotNeeded {
 			return
 		}
@@ -21,6 +22,10 @@ func (c *Controller) electLeaders(m *message.ElectLeaders) *decision {
 			d.changes = append(d.changes, message.Change{Partition: next})
 		}
 		reply.Partitions = append(reply.Partitions, outcome)
+	}
+	if m.Leader != message.NoNode && (m.Unclean || len(m.Partitions) == 0) {
+		reply.Code = message.InvalidRequest // a named leader is for named partitions, and never unclean
+		return d
 	}
 	if len(m.Partitions) == 0 {
 		for p := range c.image.Partitions() {
@@ -39,7 +44,7 @@ func (c *Controller) electLeaders(m *message.ElectLeaders) *decision {
 	return d
 }
 
-func (c *Controller) electOne(id record.PartitionID, unclean bool) (message.ElectedLeader, *message.PartitionChange) {
+func (c *Controller) electOne(id record.PartitionID, m *message.ElectLeaders) (message.ElectedLeader, *message.PartitionChange) {
 	outcome := message.ElectedLeader{ID: id}
 	p := c.image.Partition(id)
 	if p == nil {
@@ -47,21 +52,24 @@ func (c *Controller) electOne(id record.PartitionID, unclean bool) (message.Elec
 		return outcome, nil
 	}
 	outcome.Leader, outcome.LeaderEpoch = p.Leader, p.LeaderEpoch
+	wanted := cmp.Or(m.Leader, p.Replicas[0])
 	var next *message.PartitionChange
 	switch {
-	case unclean && p.Leader != message.NoNode, !unclean && p.Leader == p.Replicas[0]:
+	case m.Unclean && p.Leader != message.NoNode, !m.Unclean && p.Leader == wanted:
 		outcome.Code = message.ElectionNotNeeded
 		outcome.Detail = fmt.Sprintf("broker %d leads", p.Leader)
 		return outcome, nil
-	case unclean:
+	case m.Unclean:
 		next, outcome.Detail = c.uncleanly(p)
+	case m.Leader != message.NoNode:
+		next = c.leadBy(p, m.Leader)
 	default:
 		next = c.preferred(p)
 	}
 	if next == nil {
 		outcome.Code = message.EligibleLeadersNotAvailable
 		if outcome.Detail == "" {
-			outcome.Detail = fmt.Sprintf("preferred broker %d is not running or not in sync", p.Replicas[0])
+			outcome.Detail = fmt.Sprintf("broker %d is not running, not in sync, or being drained", wanted)
 		}
 		return outcome, nil
 	}
@@ -76,10 +84,15 @@ func (c *Controller) preferred(p *message.PartitionChange) *message.PartitionCha
 		r := &rules{image: c.image, able: c.able}
 		return r.next(p, p.ISR)
 	}
-	if first := p.Replicas[0]; first != p.Leader && c.able(first) && slices.Contains(p.ISR, first) {
-		return successor(p, first, p.ISR, p.ELR)
+	return c.leadBy(p, p.Replicas[0])
+}
+
+// leadBy moves leadership to one replica; nil when that cannot have it.
+func (c *Controller) leadBy(p *message.PartitionChange, n message.NodeID) *message.PartitionChange {
+	if n == p.Leader || !slices.Contains(p.ISR, n) || !c.able(n) || c.image.Shuns(n) {
+		return nil
 	}
-	return nil
+	return successor(p, n, p.ISR, p.ELR)
 }
 
 // uncleanly makes any live replica the leader of a partition that no eligible

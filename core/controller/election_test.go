@@ -115,7 +115,7 @@ func TestALeaderIsElectedUncleanlyOnlyOnRequest(t *testing.T) {
 	clean := w.ask(&message.ElectLeaders{Partitions: []record.PartitionID{p}})
 	require.Equal(t, &message.ElectLeadersReply{Partitions: []message.ElectedLeader{{
 		ID: p, Code: message.EligibleLeadersNotAvailable, LeaderEpoch: 1,
-		Detail: "preferred broker 11 is not running or not in sync",
+		Detail: "broker 11 is not running, not in sync, or being drained",
 	}}}, clean)
 
 	unclean := w.ask(&message.ElectLeaders{Partitions: []record.PartitionID{p, p}, Unclean: true})

@@ -19,6 +19,9 @@ type rules struct {
 	// stay leaves a leader that is not able to lead in its place when nobody
 	// can take over (it is shutting down but still there).
 	stay bool
+	// config are the settings of the topic in place of the image's: those that
+	// are decided with it.
+	config *message.TopicConfig
 }
 
 // able says whether a broker may lead: registered, unfenced and not on its way
@@ -51,18 +54,29 @@ func (r *rules) next(p *message.PartitionChange, isr []message.NodeID) *message.
 // in-sync set, else from the eligible ones, who then is the only one in sync
 // (KIP-966), else nobody.
 func (r *rules) elect(p *message.PartitionChange, isr []message.NodeID) (message.NodeID, []message.NodeID) {
-	for _, n := range p.Replicas {
-		if slices.Contains(isr, n) && r.able(n) {
-			return n, isr
-		}
+	if n := r.first(p, isr); n != message.NoNode {
+		return n, isr
 	}
-	eligible := r.eligible(p, isr)
-	for _, n := range p.Replicas {
-		if slices.Contains(eligible, n) && r.able(n) {
-			return n, []message.NodeID{n}
-		}
+	if n := r.first(p, r.eligible(p, isr)); n != message.NoNode {
+		return n, []message.NodeID{n}
 	}
 	return message.NoNode, isr
+}
+
+// first is the first able replica of a set, in assignment order. One that is
+// being drained comes last.
+func (r *rules) first(p *message.PartitionChange, set []message.NodeID) message.NodeID {
+	last := message.NoNode
+	for _, n := range p.Replicas {
+		switch {
+		case !slices.Contains(set, n) || !r.able(n):
+		case !r.image.Shuns(n):
+			return n
+		case last == message.NoNode:
+			last = n
+		}
+	}
+	return last
 }
 
 // eligible is the eligible set beside a new in-sync set: while that is below
@@ -83,7 +97,11 @@ func (r *rules) eligible(p *message.PartitionChange, isr []message.NodeID) []mes
 }
 
 func (r *rules) minInsync(p *message.PartitionChange) int {
-	return metadata.MinInsync(r.image.Topic(p.ID.Topic).Config, len(p.Replicas))
+	config := r.config
+	if config == nil {
+		config = &r.image.Topic(p.ID.Topic).Config
+	}
+	return metadata.MinInsync(*config, metadata.Factor(p))
 }
 
 // inOrder puts an in-sync set into assignment order, without what is lost.

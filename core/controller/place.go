@@ -19,7 +19,8 @@ type candidate struct {
 
 // place spreads new partitions: each over as many racks as there are, and all
 // over the brokers so that replicas and first replicas are even. Brokers that
-// cannot serve now get replicas only where there are not enough others.
+// cannot serve now get replicas only where there are not enough others; those
+// that are being drained get none.
 // replication 0 or below means the default.
 func (c *Controller) place(count, replication int) ([][]message.NodeID, message.Code, string) {
 	brokers, racks := c.candidates()
@@ -55,7 +56,7 @@ func (c *Controller) place(count, replication int) ([][]message.NodeID, message.
 func (c *Controller) candidates() (brokers []candidate, racks int) {
 	names := map[string]int{}
 	for _, b := range c.image.Brokers() {
-		if b.ShuttingDown {
+		if b.ShuttingDown || b.Draining {
 			continue
 		}
 		rack, known := names[b.Rack]

@@ -121,6 +121,7 @@ func (c *Controller) note(now message.Time, version message.Version, change *mes
 	if b := change.Broker; b != nil && message.Version(b.Epoch) == version {
 		c.touch(now, b).known = true
 	}
+	c.noteMove(change)
 	p := change.Partition
 	if p == nil || len(p.ISR) < 2 {
 		return

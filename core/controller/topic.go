@@ -69,6 +69,9 @@ func (c *Controller) assign(m *message.CreateTopic) ([][]message.NodeID, message
 			if c.image.Broker(n) == nil || slices.Contains(replicas[:k], n) {
 				return nil, message.InvalidRequest, fmt.Sprintf("partition %d: broker %d is unknown, or named twice", i, n)
 			}
+			if c.image.Shuns(n) {
+				return nil, message.InvalidRequest, fmt.Sprintf("partition %d: broker %d is being drained", i, n)
+			}
 		}
 		if !slices.ContainsFunc(replicas, c.able) {
 			return nil, message.BrokerNotAvailable, fmt.Sprintf("partition %d: none of its replicas is running", i)
@@ -125,7 +128,7 @@ func (c *Controller) addPartitions(m *message.AddPartitions) *decision {
 		return d
 	}
 	has := len(t.Partitions)
-	assignment, code, detail := c.place(int(m.Count)-has, len(t.Partitions[0].Replicas))
+	assignment, code, detail := c.place(int(m.Count)-has, metadata.Factor(t.Partitions[0]))
 	if code != message.None {
 		reply.Code, reply.Detail = code, detail
 		return d

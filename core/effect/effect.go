@@ -43,6 +43,14 @@ type LogConfig struct {
 	SegmentBytes int32 // roll to a new segment beyond this size; 0: the default
 }
 
+// ConfigureLog changes the settings of a log. A new segment size holds from the
+// next time that a segment is rolled. Not answered; a crash may undo it: see
+// RecoveredLog.Config.
+type ConfigureLog struct {
+	Log    record.PartitionID
+	Config LogConfig
+}
+
 // DeleteLog removes a log and all it holds. Not answered.
 type DeleteLog struct{ Log record.PartitionID }
 
@@ -153,6 +161,7 @@ type Halt struct {
 func (Send) isEffect()          {}
 func (Reply) isEffect()         {}
 func (CreateLog) isEffect()     {}
+func (ConfigureLog) isEffect()  {}
 func (DeleteLog) isEffect()     {}
 func (Append) isEffect()        {}
 func (Flush) isEffect()         {}

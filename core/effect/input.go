@@ -131,4 +131,6 @@ type RecoveredLog struct {
 	Damage string
 	// Bytes is the size of the log on disk.
 	Bytes int64
+	// Config are its settings, as far as storage remembers them.
+	Config LogConfig
 }

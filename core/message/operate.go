@@ -68,6 +68,9 @@ type RemoveBrokerChange struct {
 	Epoch BrokerEpoch
 }
 
+// LargestThrottle is the most that a throttle may be, in bytes a second.
+const LargestThrottle = 1 << 40
+
 // ThrottleChange sets how many bytes a second a broker may copy for replicas
 // that are being added; 0: no limit.
 type ThrottleChange struct{ BytesPerSecond int64 }

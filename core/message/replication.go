@@ -25,6 +25,7 @@ type ReplicaFetchPartition struct {
 	LastEpoch   record.LeaderEpoch // epoch of its last record; NoLeaderEpoch: it knows nothing below Offset, and is to be told (CarryOver)
 	Flushed     record.Offset      // how far its log is on disk
 	LogStart    record.Offset
+	MaxBytes    int32 // of records, but for one batch; 0: as many as fit
 }
 
 // ReplicaFetchReply holds only partitions with news: records, a moved high

@@ -100,8 +100,8 @@ func (m *Image) countDraining(b *message.BrokerChange, by int) {
 }
 
 func (m *Image) applyThrottle(c *message.ThrottleChange) error {
-	if c.BytesPerSecond < 0 {
-		return errors.New("metadata: a throttle below 0")
+	if c.BytesPerSecond < 0 || c.BytesPerSecond > message.LargestThrottle {
+		return fmt.Errorf("metadata: a throttle of %d bytes a second", c.BytesPerSecond)
 	}
 	m.throttle = c.BytesPerSecond
 	return nil

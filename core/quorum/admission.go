@@ -1,13 +1,16 @@
 package quorum
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
-// admission is how a voter with an empty journal begins. It may be new, and so
-// may the whole cluster be; or its disk was lost, and with it votes that it
-// gave and entries that the others count on. It cannot tell, so it does
-// nothing before every other voter has said how far it is. Then
+// admission is how a node with an empty journal begins. It may be new, and so
+// may the whole cluster be; it may be about to join; or its disk was lost, and
+// with it votes that it gave and entries that the others count on. It cannot
+// tell, so it does nothing before it has asked enough of the others how far they
+// are, and who the members are (see enough). Then
 //
 //   - it enters the highest term that any of them has heard of, and votes in
 //     none up to a good way above that. A vote that it gave was asked for by
@@ -24,35 +27,114 @@ import (
 type admission struct {
 	nonce    uint64
 	at       message.Time // next probe
-	got      []bool       // by peer
+	got      []heardOf    // by rising id
 	term     uint64
 	furthest position
 }
 
-func (a *admission) begin(q *Quorum, now message.Time) {
-	*a = admission{nonce: q.random.Uint64(), at: now, got: make([]bool, len(q.peers))}
+// heardOf is the last answer of one node.
+type heardOf struct {
+	id uint64
+	answer
 }
 
-// tick asks those that have not answered, or ends a wait for nobody.
+func (a *admission) begin(q *Quorum, now message.Time) {
+	*a = admission{nonce: q.random.Uint64(), at: now}
+}
+
+// tick asks everybody, also who has answered: members may have changed since.
 func (a *admission) tick(q *Quorum, now message.Time, out *Out) {
 	if now < a.at {
 		return
 	}
 	a.at = now.Add(q.cfg.ElectionTimeout / 2)
 	a.finish(q, now, out)
-	for i := range q.peers {
-		if q.node == nil && !a.got[i] {
-			out.Send(message.NodeID(q.peers[i].id), &message.Quorum{Data: encodeProbe(q.mark, probe{a.nonce})})
-		}
+	if q.node != nil {
+		return
+	}
+	for _, id := range a.asked(q) {
+		out.Send(message.NodeID(id), &message.Quorum{Data: encodeProbe(q.mark, probe{a.nonce})})
 	}
 }
 
-// answerProbe tells an empty voter how far this one is. The term and the log
-// may not be durable yet: that makes the other one more careful, not less.
+// asked are the nodes that the configuration names, and those that answers have
+// named since.
+func (a *admission) asked(q *Quorum) []uint64 {
+	ids := slices.Clone(q.configured.voters)
+	for _, p := range a.sets() {
+		ids = append(ids, p.voters...)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	return slices.DeleteFunc(ids, func(id uint64) bool { return id == q.self })
+}
+
+// sets are the members that count: the newest that anybody has applied, and all
+// that anybody has in its log above it, committed or not.
+func (a *admission) sets() (list []placed) {
+	newest := uint64(0)
+	for i := range a.got {
+		if h := &a.got[i]; len(h.sets) > 0 {
+			newest = max(newest, h.sets[0].at)
+		}
+	}
+	for i := range a.got {
+		for _, p := range a.got[i].sets {
+			if p.at >= newest {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// enough says whether those that matter have answered, of each set that counts.
+//
+// A voter of the set may have voted, and acknowledged, in it: all the others
+// must answer. If a later set was committed, a majority of this one holds its
+// entry, so one of those that answer tells of it, and it counts as well. A node
+// that is no voter of the set has only to be sure that there is no later one in
+// which it is: for that a majority will do, of those that remember.
+//
+// Without anybody who remembers, the cluster is new, or so it seems to all that
+// the configuration names: they must agree on who they are.
+func (a *admission) enough(q *Quorum) bool {
+	sets := a.sets()
+	if len(sets) == 0 {
+		others := q.configured.voters
+		return q.configured.votes(q.self) && a.count(others, func(h *heardOf) bool { return h.hopes == q.hopes }) == len(others)-1
+	}
+	for _, s := range sets {
+		if s.votes(q.self) {
+			if a.count(s.voters, func(*heardOf) bool { return true }) < len(s.voters)-1 {
+				return false
+			}
+		} else if !s.majority(a.count(s.voters, func(h *heardOf) bool { return h.whole })) {
+			return false
+		}
+	}
+	return true
+}
+
+// count counts the answers of some nodes that pass a test.
+func (a *admission) count(of []uint64, test func(*heardOf) bool) (n int) {
+	for i := range a.got {
+		if slices.Contains(of, a.got[i].id) && test(&a.got[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// answerProbe tells an empty node how far this one is. The term and the log may
+// not be durable yet: that makes the other one more careful, not less.
 func (q *Quorum) answerProbe(to message.NodeID, p probe, out *Out) {
-	a := answer{nonce: p.nonce, term: max(q.journal.term, q.hopeful), end: q.journal.end()}
-	if i := q.journal.identity; i != nil && a.end.below(i.floor) {
-		a.end = i.floor
+	a := answer{nonce: p.nonce, hopes: q.hopes, term: max(q.journal.term, q.hopeful), end: q.journal.end(), whole: q.whole()}
+	if i := q.journal.identity; i != nil {
+		if a.end.below(i.floor) {
+			a.end = i.floor
+		}
+		a.first, a.sets = i.first, q.journal.sets()
 	}
 	out.Send(to, &message.Quorum{Data: encodeAnswer(q.mark, a)})
 }
@@ -61,10 +143,11 @@ func (a *admission) answered(q *Quorum, now message.Time, from uint64, m answer,
 	if q.node != nil || m.nonce != a.nonce {
 		return
 	}
-	for i := range q.peers {
-		if q.peers[i].id == from {
-			a.got[i] = true
-		}
+	at, again := slices.BinarySearchFunc(a.got, from, func(h heardOf, id uint64) int { return int(h.id) - int(id) })
+	if again {
+		a.got[at].answer = m
+	} else {
+		a.got = slices.Insert(a.got, at, heardOf{from, m})
 	}
 	a.term = max(a.term, m.term)
 	if a.furthest.below(m.end) {
@@ -73,15 +156,20 @@ func (a *admission) answered(q *Quorum, now message.Time, from uint64, m answer,
 	a.finish(q, now, out)
 }
 
-// finish begins the journal once everybody has answered.
+// finish begins the journal once enough have answered.
 func (a *admission) finish(q *Quorum, now message.Time, out *Out) {
-	for _, got := range a.got {
-		if !got {
-			return
+	if !a.enough(q) {
+		return
+	}
+	first := q.configured
+	for i := range a.got {
+		if len(a.got[i].sets) > 0 {
+			first = a.got[i].first
 		}
 	}
 	j := &q.journal
-	j.identity = &identity{mark: q.mark, self: q.self, floor: a.furthest}
+	j.identity = &identity{mark: q.mark, self: q.self, floor: a.furthest, first: first}
+	j.present, j.snapshotSet = placed{0, first}, placed{0, first}
 	if a.term > 0 || a.furthest.index > 0 { // else the cluster is new
 		j.identity.spent = a.term + uint64(q.random.Between(16, 1024))
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
-// Receive takes a message of another voter. What is malformed, from a stranger
-// or from another cluster is ignored: it can do no harm, and nobody is told.
+// Receive takes a message of another node. What is malformed or from another
+// cluster is ignored: it can do no harm, and nobody is told. A node that this one
+// does not know as a member may be one by entries that have not come here yet.
 func (q *Quorum) Receive(now message.Time, from message.NodeID, data []byte, out *Out) {
 	defer q.guard(out)
-	if q.mute != "" || !q.knows(uint64(from)) {
+	if q.mute != "" || from < 1 || uint64(from) == q.self {
 		return
 	}
-	m, err := decode(data, q.mark, uint64(from), q.self, q.journal.voters)
+	m, err := decode(data, q.mark, uint64(from), q.self)
 	switch {
 	case err != nil:
 		return
@@ -38,15 +39,6 @@ func (q *Quorum) Receive(now message.Time, from message.NodeID, data []byte, out
 	q.listen(now, m.engine)
 }
 
-func (q *Quorum) knows(id uint64) bool {
-	for i := range q.peers {
-		if q.peers[i].id == id {
-			return true
-		}
-	}
-	return false
-}
-
 // refuses says whether a message must not reach the engine.
 func (q *Quorum) refuses(now message.Time, m *pb.Message, out *Out) bool {
 	switch m.GetType() {
@@ -58,9 +50,18 @@ func (q *Quorum) refuses(now message.Time, m *pb.Message, out *Out) bool {
 		// (Raft thesis, section 4.2.3). Requests of past terms are answered:
 		// the candidate learns the present one.
 		known, offered := q.journal.identity, position{m.GetLogTerm(), m.GetIndex()}
-		term := q.journal.term
-		return m.GetTerm() >= term && (offered.below(known.floor) || m.GetTerm() <= known.spent) ||
-			m.GetTerm() > term && q.hasLeader(now) && q.leader != m.GetFrom()
+		switch term := q.journal.term; {
+		case m.GetTerm() < term:
+			return false
+		case offered.below(known.floor), m.GetTerm() > term && q.hasLeader(now) && q.leader != m.GetFrom():
+			return true
+		case m.GetTerm() <= known.spent:
+			// The candidate has to come again in a later term, and the refusal tells
+			// it in which: a learner that was promoted without knowing would not stand
+			// itself, and might be the one whose vote is needed.
+			q.enter(now, known.spent+1, out)
+		}
+		return false
 	case pb.MsgHeartbeat:
 		if m.GetTerm() == q.journal.term && m.GetCommit() > q.journal.last() && !q.whole() {
 			q.outgrow(now, m, out)
@@ -83,7 +84,7 @@ func (q *Quorum) outgrow(now message.Time, m *pb.Message, out *Out) {
 // that such a term exists.
 func (q *Quorum) enter(now message.Time, term uint64, out *Out) {
 	higher := &pb.Message{
-		Type: pb.MsgVoteResp.Enum(), From: new(q.peers[0].id), To: new(q.self), Term: new(term), Reject: new(true),
+		Type: pb.MsgVoteResp.Enum(), From: new(raft.LocalAppendThread), To: new(q.self), Term: new(term), Reject: new(true),
 	}
 	if err := q.node.Step(higher); err != nil {
 		panic("quorum: the engine refuses a higher term: " + err.Error())
@@ -111,7 +112,9 @@ func (q *Quorum) listen(now message.Time, m *pb.Message) {
 		}
 	case pb.MsgAppResp, pb.MsgHeartbeatResp:
 		if q.role == raft.StateLeader {
-			q.peer(m.GetFrom()).heard = now
+			if p := q.peer(m.GetFrom()); p != nil {
+				p.heard = now
+			}
 		}
 	}
 }
@@ -156,16 +159,7 @@ func (q *Quorum) Check(now message.Time, out *Out) {
 // leader cut off from the others would go on believing, and wait for commits
 // that never come.
 func (q *Quorum) lease(now message.Time, out *Out) {
-	if q.node == nil || q.role != raft.StateLeader || len(q.peers) == 0 {
-		return
-	}
-	alive := 1
-	for i := range q.peers {
-		if now.Sub(q.peers[i].heard) < q.cfg.ElectionTimeout {
-			alive++
-		}
-	}
-	if alive > (len(q.peers)+1)/2 {
+	if q.node == nil || q.role != raft.StateLeader || q.members.majority(q.alive(now, q.members)) {
 		return
 	}
 	// The first check forgets who has ever answered, the second finds nobody.
@@ -199,8 +193,14 @@ func (q *Quorum) Tick(now message.Time, out *Out) {
 	}
 }
 
+// campaign stands for election. A node that is no voter, as far as it knows, has
+// nothing to win: one that was removed and did not hear of it is not helped by
+// the others, which hear from their leader.
 func (q *Quorum) campaign(now message.Time, out *Out) {
 	q.wait(now)
+	if !q.members.votes(q.self) {
+		return
+	}
 	if spent := q.journal.identity.spent; q.journal.term < spent {
 		q.enter(now, spent, out)
 	}

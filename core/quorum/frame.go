@@ -15,10 +15,11 @@ import (
 //
 //	byte 0    the form, frameForm
 //	byte 1    which parts follow, in the order of the flags
-//	identity  mark, self, spent term, floor term, floor index
+//	identity  mark, self, spent term, floor term, floor index, first members
 //	hard      term, vote, commit
-//	snapshot  index, term, digest, data
-//	entries   index of the first, count, then term and data of each
+//	snapshot  index, term, digest, the entry that made its members, members, data
+//	entries   index of the first, count, then term and data of each; a term is
+//	          doubled, and one more where the entry changes the members
 type frame struct {
 	identity *identity
 	hard     *hardState
@@ -33,11 +34,12 @@ type hardState struct{ term, vote, commit uint64 }
 
 type snapshot struct {
 	index, term, digest uint64
+	set                 placed
 	data                []byte
 }
 
 // frameForm is the version of the stored form.
-const frameForm = 1
+const frameForm = 2
 
 const (
 	hasIdentity = 1 << iota
@@ -63,6 +65,7 @@ func (f *frame) encode() []byte {
 		to = pack.Uint(to, i.spent)
 		to = pack.Uint(to, i.floor.term)
 		to = pack.Uint(to, i.floor.index)
+		to = encodeMembers(to, i.first)
 	}
 	if h := f.hard; h != nil {
 		to[1] |= hasHard
@@ -75,6 +78,8 @@ func (f *frame) encode() []byte {
 		to = pack.Uint(to, s.index)
 		to = pack.Uint(to, s.term)
 		to = pack.Uint(to, s.digest)
+		to = pack.Uint(to, s.set.at)
+		to = encodeMembers(to, s.set.members)
 		to = pack.Bytes(to, s.data)
 	}
 	if len(f.entries) > 0 {
@@ -96,13 +101,13 @@ func decodeFrame(b []byte) (frame, error) {
 		r.Fail(fmt.Errorf("unknown parts %#x", parts))
 	}
 	if parts&hasIdentity != 0 {
-		f.identity = &identity{mark: uint32(r.Uint()), self: r.Uint(), spent: r.Uint(), floor: position{r.Uint(), r.Uint()}}
+		f.identity = &identity{mark: uint32(r.Uint()), self: r.Uint(), spent: r.Uint(), floor: position{r.Uint(), r.Uint()}, first: decodeMembers(&r)}
 	}
 	if parts&hasHard != 0 {
 		f.hard = &hardState{r.Uint(), r.Uint(), r.Uint()}
 	}
 	if parts&hasSnapshot != 0 {
-		f.snapshot = &snapshot{r.Uint(), r.Uint(), r.Uint(), r.Bytes()}
+		f.snapshot = &snapshot{r.Uint(), r.Uint(), r.Uint(), placed{r.Uint(), decodeMembers(&r)}, r.Bytes()}
 	}
 	if parts&hasEntries != 0 {
 		f.first = r.Uint()
@@ -117,7 +122,11 @@ func decodeFrame(b []byte) (frame, error) {
 func encodeEntries(to []byte, entries []*pb.Entry) []byte {
 	to = pack.Uint(to, uint64(len(entries)))
 	for _, e := range entries {
-		to = pack.Uint(to, e.GetTerm())
+		term := e.GetTerm() << 1
+		if changesMembers(e) {
+			term |= 1
+		}
+		to = pack.Uint(to, term)
 		to = pack.Bytes(to, e.GetData())
 	}
 	return to
@@ -137,7 +146,8 @@ func decodeEntries(r *pack.Reader, first uint64) []*pb.Entry {
 	term := uint64(1)
 	for i := range entries {
 		e, number := &store[i], numbers[2*i:2*i+2]
-		number[0], number[1] = r.Uint(), first+uint64(i)
+		doubled := r.Uint()
+		number[0], number[1] = doubled>>1, first+uint64(i)
 		if number[0] < term {
 			r.Fail(errors.New("terms of entries fall"))
 		}
@@ -146,18 +156,28 @@ func decodeEntries(r *pack.Reader, first uint64) []*pb.Entry {
 		if data := r.Bytes(); len(data) > 0 {
 			e.Data = data
 		}
+		if doubled&1 != 0 {
+			e.Type = pb.EntryConfChange.Enum()
+			if _, err := changeOf(e.Data); err != nil {
+				r.Fail(err)
+			}
+		}
 		entries[i] = e
 	}
 	return entries
 }
 
-// wrapSnapshot puts the digest before the application's data.
-func wrapSnapshot(digest uint64, data []byte) []byte {
-	b := make([]byte, 8, 8+len(data))
+// wrapSnapshot puts the digest, and the entry that made the members, before the
+// application's data.
+func wrapSnapshot(digest, at uint64, data []byte) []byte {
+	b := make([]byte, snapshotHead, snapshotHead+len(data))
 	binary.BigEndian.PutUint64(b, digest)
+	binary.BigEndian.PutUint64(b[8:], at)
 	return append(b, data...)
 }
 
-func unwrapSnapshot(b []byte) (digest uint64, data []byte) {
-	return binary.BigEndian.Uint64(b), b[8:]
+const snapshotHead = 16
+
+func unwrapSnapshot(b []byte) (digest, at uint64, data []byte) {
+	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), b[snapshotHead:]
 }

@@ -130,7 +130,7 @@ func (j *journal) read(frame []byte) {
 // by the disk (INV-14).
 func (c *club) backed(id message.NodeID, data []byte) {
 	from, disk := uint64(id), &c.nodes[id].durable
-	m, err := decode(data, c.nodes[id].q.mark, from, 0, nil)
+	m, err := decode(data, c.nodes[id].q.mark, from, 0)
 	require.NoError(c.t, err)
 	switch e := m.engine; {
 	case e == nil:

@@ -3,6 +3,7 @@ package quorum
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -12,8 +13,10 @@ import (
 // the last write that was asked for. It is the engine's raft.Storage: the
 // engine reads from it only what it knows to be durable.
 type journal struct {
-	voters   []uint64
 	identity *identity
+	// present are the members as of what was applied; snapshotSet as of the
+	// snapshot. Before the first change they are those of the identity.
+	present, snapshotSet placed
 
 	term, vote, commit uint64
 
@@ -29,12 +32,14 @@ type journal struct {
 }
 
 // identity says for whom a journal was begun, up to which term its owner must
-// not vote, and how far the log of a candidate must reach (see admission).
+// not vote, how far the log of a candidate must reach (see admission), and who
+// the members were to begin with.
 type identity struct {
 	mark  uint32
 	self  uint64
 	spent uint64
 	floor position
+	first members // of the log before its first entry, the same on all nodes for ever
 }
 
 // position is the end of a log. Logs are compared by term, then by index
@@ -67,6 +72,10 @@ func (j *journal) fold(frames [][]byte, self uint64) error {
 		}
 	}
 	j.commit = max(j.commit, j.snapshotIndex)
+	if j.snapshotIndex == 0 && j.identity != nil {
+		j.snapshotSet = placed{0, j.identity.first}
+	}
+	j.present = j.snapshotSet
 	switch {
 	case len(frames) == 0:
 		return nil
@@ -90,7 +99,7 @@ func (j *journal) take(f *frame) error {
 		j.term, j.vote, j.commit = f.hard.term, f.hard.vote, f.hard.commit
 	}
 	if s := f.snapshot; s != nil {
-		j.restore(s.index, s.term, s.digest, s.data)
+		j.restore(s.index, s.term, s.digest, s.set, s.data)
 	}
 	if len(f.entries) > 0 {
 		if f.first <= j.base || f.first > j.last()+1 {
@@ -117,9 +126,10 @@ func (j *journal) append(entries []*pb.Entry) {
 }
 
 // restore replaces everything by a snapshot.
-func (j *journal) restore(index, term, digest uint64, data []byte) {
+func (j *journal) restore(index, term, digest uint64, set placed, data []byte) {
 	j.snapshotIndex, j.snapshotTerm = index, term
 	j.snapshotDigest, j.snapshotData = digest, data
+	j.snapshotSet, j.present = set, set
 	j.base, j.baseTerm, j.entries = index, term, nil
 }
 
@@ -132,6 +142,7 @@ func (j *journal) compact(index, digest uint64, data []byte, keep int) {
 	}
 	j.snapshotIndex, j.snapshotTerm = index, term
 	j.snapshotDigest, j.snapshotData = digest, data
+	j.snapshotSet = j.present
 	if j.base+uint64(keep) >= index {
 		return
 	}
@@ -147,11 +158,35 @@ func (j *journal) above(index uint64) []*pb.Entry { return j.entries[index-j.bas
 // InitialState implements raft.Storage.
 func (j *journal) InitialState() (*pb.HardState, *pb.ConfState, error) {
 	hard := &pb.HardState{Term: new(j.term), Vote: new(j.vote), Commit: new(j.commit)}
-	return hard, j.confState(), nil
+	return hard, j.snapshotSet.confState(), nil
 }
 
-func (j *journal) confState() *pb.ConfState {
-	return &pb.ConfState{Voters: j.voters, AutoLeave: new(false)}
+// sets are the present members, and those that entries above what was applied
+// will make, if they are committed.
+func (j *journal) sets() []placed {
+	list := []placed{j.present}
+	for _, e := range j.entries {
+		if e.GetIndex() <= j.present.at || !changesMembers(e) {
+			continue
+		}
+		c, err := changeOf(e.GetData())
+		if err != nil {
+			panic("quorum: a change of members in the log cannot be read: " + err.Error())
+		}
+		list = append(list, placed{e.GetIndex(), list[len(list)-1].after(c)})
+	}
+	return list
+}
+
+// behind says that the snapshot lacks a member: it is of no use to that one,
+// which would not know itself.
+func (j *journal) behind() bool {
+	for _, id := range slices.Concat(j.present.voters, j.present.learners) {
+		if !j.snapshotSet.has(id) {
+			return true
+		}
+	}
+	return false
 }
 
 // Entries implements raft.Storage.
@@ -194,10 +229,13 @@ func (j *journal) FirstIndex() (uint64, error) { return j.base + 1, nil }
 
 // Snapshot implements raft.Storage.
 func (j *journal) Snapshot() (*pb.Snapshot, error) {
+	if j.behind() {
+		return nil, raft.ErrSnapshotTemporarilyUnavailable // see WantsSnapshot
+	}
 	return &pb.Snapshot{
-		Data: wrapSnapshot(j.snapshotDigest, j.snapshotData),
+		Data: wrapSnapshot(j.snapshotDigest, j.snapshotSet.at, j.snapshotData),
 		Metadata: &pb.SnapshotMetadata{
-			ConfState: j.confState(),
+			ConfState: j.snapshotSet.confState(),
 			Index:     new(j.snapshotIndex),
 			Term:      new(j.snapshotTerm),
 		},

@@ -27,7 +27,9 @@ import (
 type Term uint64
 
 // Config says who votes and how patient a voter is. Zero values mean the
-// default. All voters need the same ClusterID and Voters.
+// default. All nodes need the same ClusterID. Voters are those with which the
+// cluster begins: on a new cluster they must be the same on all of them, and
+// later they only say whom to ask first. Who votes is in the log; see Change.
 type Config struct {
 	ClusterID string
 	ID        message.NodeID
@@ -54,11 +56,13 @@ func (c *Config) complete() {
 }
 
 // Entry is one committed entry. Data is nil for the entry with which a leader
-// opens its term.
+// opens its term, and for one that changes the members: it has Members, those
+// from here on.
 type Entry struct {
 	Version message.Version
 	Term    Term
 	Data    []byte
+	Members *Members
 }
 
 // Restored is a snapshot that replaces all that was committed up to Version.
@@ -79,13 +83,18 @@ type Out struct {
 type Quorum struct {
 	cfg    Config
 	self   uint64
-	mark   uint32 // fingerprint of cluster and voters, on every message
-	peers  []peer // the other voters, by rising id
+	mark   uint32 // fingerprint of the cluster, on every message
 	random *chance.Stream
 
 	// node is nil until this voter is admitted.
 	node    *raft.RawNode
 	journal journal
+
+	configured members // the voters that Config names
+	hopes      uint32  // their fingerprint
+	members    members // as of what was applied: by these this node votes and counts
+	public     Members // the same
+	peers      []peer  // the other members, by rising id
 
 	// mute tells why this voter takes no part; empty: it does. halted is set
 	// once that was said.
@@ -115,7 +124,7 @@ type Quorum struct {
 	hopeful   uint64 // highest term for which anybody wanted to stand
 }
 
-// peer is another voter.
+// peer is another member.
 type peer struct {
 	id         uint64
 	heard      message.Time // last answer in this leadership
@@ -138,27 +147,22 @@ func New(cfg Config, frames [][]byte, damaged string, random *chance.Stream, now
 	q := &Quorum{
 		cfg:    cfg,
 		self:   uint64(cfg.ID),
-		mark:   fingerprint(cfg.ClusterID, cfg.Voters),
+		mark:   fingerprint(cfg.ClusterID, nil),
 		random: random,
 	}
 	for _, v := range cfg.Voters {
-		q.journal.voters = append(q.journal.voters, uint64(v))
-		if v != cfg.ID {
-			q.peers = append(q.peers, peer{id: uint64(v)})
-		}
+		q.configured.voters = append(q.configured.voters, uint64(v))
 	}
+	q.hopes = fingerprint("", q.configured.voters)
 	q.deadline = now
 	switch {
-	case !slices.Contains(cfg.Voters, cfg.ID):
-		q.mute = fmt.Sprintf("node %d is not among the voters %v", cfg.ID, cfg.Voters)
 	case damaged != "":
 		q.mute = damaged + "; " + advice
 	default:
 		if err := q.journal.fold(frames, q.self); err != nil {
 			q.mute = err.Error() + "; " + advice
 		} else if known := q.journal.identity; known != nil && known.mark != q.mark {
-			q.mute = "the journal belongs to another cluster or another set of voters: give this node the " +
-				"cluster id and voters with which it was first started"
+			q.mute = "the journal belongs to another cluster: give this node the cluster id with which it was first started"
 		}
 	}
 	if q.mute != "" {
@@ -190,6 +194,7 @@ func (q *Quorum) start(now message.Time) {
 		MaxInflightMsgs:           64,
 		PreVote:                   true,
 		DisableProposalForwarding: true,
+		StepDownOnRemoval:         true,
 		Logger:                    quiet{},
 	})
 	if err != nil {
@@ -201,11 +206,12 @@ func (q *Quorum) start(now message.Time) {
 	q.applied = q.journal.snapshotIndex
 	q.opened = Term(q.journal.snapshotTerm)
 	q.digest = q.journal.snapshotDigest
+	q.adopt(now, q.journal.present.members)
 	for _, e := range q.journal.entries {
 		q.grown += entryCost(e.GetData())
 	}
 	q.wait(now)
-	if len(q.peers) == 0 {
+	if q.alone() {
 		q.deadline = now
 	}
 }

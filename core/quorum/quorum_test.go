@@ -87,7 +87,7 @@ func TestASlowVoterGetsASnapshot(t *testing.T) {
 	// The first snapshot is lost on the way.
 	c.run(5*message.Second, "a snapshot leaves", func() bool {
 		for i, l := range c.mail {
-			m, err := decode(l.data, c.nodes[slow].q.mark, 0, 0, nil)
+			m, err := decode(l.data, c.nodes[slow].q.mark, 0, 0)
 			require.NoError(t, err)
 			if m.engine.GetType() == pb.MsgSnap {
 				c.mail = append(c.mail[:i], c.mail[i+1:]...)
@@ -149,12 +149,13 @@ func TestAnEmptyVoterGivesNoVoteInTermsThatMayBeSpent(t *testing.T) {
 	out := &Out{Out: &effect.Out{}}
 	q.Tick(0, out)
 	require.Len(t, out.List, 2, "it asks the others")
-	seen := answer{nonce: q.admission.nonce, term: 5, end: position{4, 10}}
+	three := members{voters: []uint64{1, 2, 3}}
+	seen := answer{nonce: q.admission.nonce, term: 5, end: position{4, 10}, first: three, sets: []placed{{0, three}}}
 	q.Receive(1, 2, encodeAnswer(q.mark, seen), out)
 	require.False(t, q.View().Admitted)
 	seen.term, seen.end = 7, position{3, 20}
 	q.Receive(1, 3, encodeAnswer(q.mark, seen), out)
-	require.Equal(t, View{ID: 1, Term: 7, Admitted: true}, q.View())
+	require.Equal(t, View{ID: 1, Term: 7, Admitted: true, Members: three.public()}, q.View())
 	require.Equal(t, position{4, 10}, q.journal.identity.floor)
 
 	vote := func(term, logTerm, index uint64) message.NodeID {
@@ -204,11 +205,14 @@ func TestADamagedJournalMakesAVoterMute(t *testing.T) {
 	require.Equal(t, message.Never, q.Wake())
 }
 
-func TestAJournalOfOtherVotersIsRefused(t *testing.T) {
+func TestAJournalOfAnotherClusterIsRefused(t *testing.T) {
 	c := newClub(t, 8, 1, Config{})
 	c.commit("one")
-	q := New(Config{ClusterID: "club", ID: 1, Voters: []message.NodeID{1, 2, 3}}, c.nodes[1].disk, "", chance.New(1), 0)
-	require.Contains(t, q.View().Mute, "another set of voters")
+	q := New(Config{ClusterID: "other", ID: 1, Voters: []message.NodeID{1}}, c.nodes[1].disk, "", chance.New(1), 0)
+	require.Contains(t, q.View().Mute, "another cluster")
+	// The voters of the configuration count only when a cluster begins.
+	q = New(Config{ClusterID: "club", ID: 1, Voters: []message.NodeID{1, 2, 3}}, c.nodes[1].disk, "", chance.New(1), 0)
+	require.Equal(t, Members{Voters: []message.NodeID{1}, Learners: []message.NodeID{}}, q.Members())
 }
 
 func TestACommittedEntryLostFromDiskHalts(t *testing.T) {
@@ -318,16 +322,16 @@ func FuzzDecode(f *testing.F) {
 	for _, l := range c.mail {
 		f.Add(l.data)
 	}
-	mark := fingerprint("club", c.ids)
+	mark := fingerprint("club", nil)
 	f.Add(encodeProbe(mark, probe{1}))
-	f.Add(encodeAnswer(mark, answer{1, 2, position{3, 4}}))
+	f.Add(encodeAnswer(mark, answer{nonce: 1, term: 2, end: position{3, 4}, first: members{voters: []uint64{1}}, sets: []placed{{5, members{[]uint64{1, 2}, []uint64{3}}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if frame, err := decodeFrame(b); err == nil && frame.identity == nil {
 			again, err := decodeFrame(frame.encode())
 			require.NoError(t, err)
 			require.Equal(t, frame, again)
 		}
-		_, _ = decode(b, mark, 2, 1, []uint64{1, 2, 3})
+		_, _ = decode(b, mark, 2, 1)
 		// A whole voter must survive it, too.
 		q := New(Config{ClusterID: "club", ID: 1, Voters: c.ids}, [][]byte{b}, "", chance.New(1), 0)
 		q.Receive(0, 2, b, &Out{Out: &effect.Out{}})

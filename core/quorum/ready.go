@@ -24,7 +24,7 @@ func (q *Quorum) drain(now message.Time, out *Out) {
 				q.save(now, m, votes, out)
 				votes = nil
 			case pb.MsgStorageApply:
-				q.commit(m, out)
+				q.commit(now, m, out)
 			case pb.MsgVote, pb.MsgPreVote:
 				votes = append(votes, m)
 			default:
@@ -53,7 +53,7 @@ func (q *Quorum) save(now message.Time, m *pb.Message, votes []*pb.Message, out 
 	}
 	then := append(votes, m.GetResponses()...)
 	if s := m.GetSnapshot(); s != nil {
-		q.install(s, f.entries, then, out)
+		q.install(now, s, f.entries, then, out)
 		return
 	}
 	if len(f.entries) > 0 {
@@ -99,13 +99,15 @@ func (q *Quorum) write(frame []byte, then []*pb.Message, out *Out) {
 }
 
 // install replaces the log by a snapshot of the leader, and hands it out.
-func (q *Quorum) install(s *pb.Snapshot, entries []*pb.Entry, then []*pb.Message, out *Out) {
-	digest, data := unwrapSnapshot(s.GetData())
+func (q *Quorum) install(now message.Time, s *pb.Snapshot, entries []*pb.Entry, then []*pb.Message, out *Out) {
+	digest, at, data := unwrapSnapshot(s.GetData())
 	index, term := s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm()
 	if index <= q.applied {
 		panic("quorum: a snapshot goes back behind what was applied")
 	}
-	q.journal.restore(index, term, digest, data)
+	set := placed{at, membersOf(s.GetMetadata().GetConfState())}
+	q.journal.restore(index, term, digest, set, data)
+	q.adopt(now, set.members)
 	if len(entries) > 0 {
 		q.journal.append(entries)
 	}
@@ -120,7 +122,7 @@ func (q *Quorum) replace(then []*pb.Message, out *Out) {
 	first := frame{
 		identity: j.identity,
 		hard:     j.hard(),
-		snapshot: &snapshot{j.snapshotIndex, j.snapshotTerm, j.snapshotDigest, j.snapshotData},
+		snapshot: &snapshot{j.snapshotIndex, j.snapshotTerm, j.snapshotDigest, j.snapshotSet, j.snapshotData},
 	}
 	frames := [][]byte{first.encode()}
 	if rest := j.above(j.snapshotIndex); len(rest) > 0 {
@@ -179,7 +181,7 @@ func (q *Quorum) Saved(now message.Time, seq uint64, out *Out) {
 
 // commit hands out committed entries. They are applied by the caller within
 // the same step, so the engine is told so at once.
-func (q *Quorum) commit(m *pb.Message, out *Out) {
+func (q *Quorum) commit(now message.Time, m *pb.Message, out *Out) {
 	for _, e := range m.GetEntries() {
 		if e.GetIndex() != q.applied+1 {
 			panic("quorum: committed entries do not follow one another")
@@ -187,9 +189,11 @@ func (q *Quorum) commit(m *pb.Message, out *Out) {
 		q.applied, q.opened = e.GetIndex(), Term(e.GetTerm())
 		q.digest = fold(q.digest, e.GetTerm(), e.GetData())
 		q.grown += entryCost(e.GetData())
-		out.Committed = append(out.Committed, Entry{
-			Version: message.Version(e.GetIndex()), Term: Term(e.GetTerm()), Data: e.GetData(),
-		})
+		entry := Entry{Version: message.Version(e.GetIndex()), Term: Term(e.GetTerm()), Data: e.GetData()}
+		if changesMembers(e) {
+			entry.Data, entry.Members = nil, q.change(now, e)
+		}
+		out.Committed = append(out.Committed, entry)
 	}
 	for _, r := range m.GetResponses() {
 		if err := q.node.Step(r); err != nil {
@@ -201,7 +205,9 @@ func (q *Quorum) commit(m *pb.Message, out *Out) {
 // post sends a message of the engine to another voter.
 func (q *Quorum) post(now message.Time, m *pb.Message, out *Out) {
 	if m.GetType() == pb.MsgSnap {
-		q.peer(m.GetTo()).snapshotAt = now
+		if p := q.peer(m.GetTo()); p != nil {
+			p.snapshotAt = now
+		}
 	}
 	if (m.GetType() == pb.MsgVoteResp) && !m.GetReject() {
 		q.wait(now) // whoever got this vote gets the time to win
@@ -209,22 +215,25 @@ func (q *Quorum) post(now message.Time, m *pb.Message, out *Out) {
 	out.Send(message.NodeID(m.GetTo()), &message.Quorum{Data: encodeEngine(q.mark, m)})
 }
 
+// peer is what is known of another member, or nil.
 func (q *Quorum) peer(id uint64) *peer {
 	for i := range q.peers {
 		if q.peers[i].id == id {
 			return &q.peers[i]
 		}
 	}
-	panic("quorum: the engine speaks to a node that is no voter")
+	return nil
 }
 
 // WantsSnapshot says that the log has grown so long that the application
-// should hand in a snapshot of what it has applied (see Compact).
+// should hand in a snapshot of what it has applied (see Compact), or that a new
+// member needs one which names it.
 func (q *Quorum) WantsSnapshot() bool {
 	if q.node == nil || q.mute != "" {
 		return false
 	}
-	return q.applied-q.journal.snapshotIndex > uint64(q.cfg.SnapshotEntries) ||
+	return q.journal.base > 0 && q.journal.behind() ||
+		q.applied-q.journal.snapshotIndex > uint64(q.cfg.SnapshotEntries) ||
 		q.grown > max(q.cfg.SnapshotBytes, len(q.journal.snapshotData))
 }
 

@@ -34,9 +34,10 @@ type View struct {
 	// Digest is over all entries up to Applied: voters with the same Applied
 	// must have the same one.
 	Digest   uint64
-	Admitted bool   // false: an empty voter that waits for the others
-	Whole    bool   // false: a voter that lost its journal and has not caught up
-	Mute     string // why it takes no part for good
+	Admitted bool    // false: an empty voter that waits for the others
+	Whole    bool    // false: a voter that lost its journal and has not caught up
+	Mute     string  // why it takes no part for good
+	Members  Members // as of Applied; must not be changed
 }
 
 // View returns the present state.
@@ -57,6 +58,7 @@ func (q *Quorum) View() View {
 		Admitted:  q.node != nil,
 		Whole:     q.whole(),
 		Mute:      q.mute,
+		Members:   q.public,
 	}
 	switch q.role {
 	case raft.StateLeader:

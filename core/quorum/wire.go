@@ -7,7 +7,6 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/pack"
 )
 
@@ -22,20 +21,27 @@ const (
 // probe asks every other voter what it knows (see admission).
 type probe struct{ nonce uint64 }
 
-// answer tells an empty voter how far this one is.
+// answer tells an empty node how far this one is.
 type answer struct {
 	nonce uint64
+	hopes uint32 // fingerprint of the voters in this node's configuration
 	term  uint64
 	end   position
+	whole bool
+	// first and sets are the members to begin with and the present ones, and
+	// those that its log will make (journal.sets). A node that has no journal
+	// itself has none.
+	first members
+	sets  []placed
 }
 
-// fingerprint names a cluster and its set of voters. A message with another
-// one is from a node that is set up differently, and is ignored.
-func fingerprint(clusterID string, voters []message.NodeID) uint32 {
+// fingerprint names a cluster; with voters it names what a node was told of them.
+// A message of another cluster is ignored.
+func fingerprint(clusterID string, voters []uint64) uint32 {
 	h := fnv.New32a()
 	b := pack.String(nil, clusterID)
 	for _, v := range voters {
-		b = pack.Uint(b, uint64(v))
+		b = pack.Uint(b, v)
 	}
 	h.Write(b)
 	return h.Sum32()
@@ -50,11 +56,35 @@ func head(kind byte, mark uint32, size int) []byte {
 func encodeProbe(mark uint32, p probe) []byte { return pack.Uint(head(kindProbe, mark, 16), p.nonce) }
 
 func encodeAnswer(mark uint32, a answer) []byte {
-	to := head(kindAnswer, mark, 32)
+	to := head(kindAnswer, mark, 64)
 	to = pack.Uint(to, a.nonce)
+	to = pack.Uint(to, uint64(a.hopes))
 	to = pack.Uint(to, a.term)
 	to = pack.Uint(to, a.end.term)
-	return pack.Uint(to, a.end.index)
+	to = pack.Uint(to, a.end.index)
+	to = pack.Bool(to, a.whole)
+	to = pack.Uint(to, uint64(len(a.sets)))
+	if len(a.sets) == 0 {
+		return to
+	}
+	to = encodeMembers(to, a.first)
+	for _, s := range a.sets {
+		to = encodeMembers(pack.Uint(to, s.at), s.members)
+	}
+	return to
+}
+
+func decodeAnswer(r *pack.Reader) *answer {
+	a := &answer{
+		nonce: r.Uint(), hopes: uint32(r.Uint()), term: r.Uint(), end: position{r.Uint(), r.Uint()}, whole: r.Bool(),
+	}
+	if n := r.Count(3); n > 0 {
+		a.first, a.sets = decodeMembers(r), make([]placed, n)
+		for i := range a.sets {
+			a.sets[i] = placed{r.Uint(), decodeMembers(r)}
+		}
+	}
+	return a
 }
 
 // encodeEngine packs a message of the engine. Sender and receiver are those of
@@ -78,6 +108,7 @@ func encodeEngine(mark uint32, m *pb.Message) []byte {
 		s := m.GetSnapshot()
 		to = pack.Uint(to, s.GetMetadata().GetIndex())
 		to = pack.Uint(to, s.GetMetadata().GetTerm())
+		to = encodeMembers(to, membersOf(s.GetMetadata().GetConfState()))
 		to = pack.Bytes(to, s.GetData())
 	case pb.MsgApp:
 		to = pack.Bool(to, len(m.GetEntries()) > 0)
@@ -95,12 +126,12 @@ type received struct {
 	answer *answer
 }
 
-var errOther = errors.New("quorum: from a node with another cluster id or other voters")
+var errOther = errors.New("quorum: from a node of another cluster")
 
 // decode reads a message of another voter. Whatever it lets through is well
 // formed: of a type that voters send, of a term, with entries that follow one
 // another. It never panics.
-func decode(b []byte, mark uint32, from, to uint64, voters []uint64) (received, error) {
+func decode(b []byte, mark uint32, from, to uint64) (received, error) {
 	var m received
 	r := pack.Read(b)
 	kind := r.Byte()
@@ -109,11 +140,11 @@ func decode(b []byte, mark uint32, from, to uint64, voters []uint64) (received, 
 	}
 	switch kind {
 	case kindEngine:
-		m.engine = decodeEngine(&r, from, to, voters)
+		m.engine = decodeEngine(&r, from, to)
 	case kindProbe:
 		m.probe = &probe{r.Uint()}
 	case kindAnswer:
-		m.answer = &answer{nonce: r.Uint(), term: r.Uint(), end: position{r.Uint(), r.Uint()}}
+		m.answer = decodeAnswer(&r)
 	default:
 		r.Fail(fmt.Errorf("quorum: unknown kind of message %d", kind))
 	}
@@ -123,7 +154,7 @@ func decode(b []byte, mark uint32, from, to uint64, voters []uint64) (received, 
 	return m, r.Err()
 }
 
-func decodeEngine(r *pack.Reader, from, to uint64, voters []uint64) *pb.Message {
+func decodeEngine(r *pack.Reader, from, to uint64) *pb.Message {
 	// The fields of a message are pointers: they lie in one piece with it.
 	type whole struct {
 		pb.Message
@@ -152,7 +183,7 @@ func decodeEngine(r *pack.Reader, from, to uint64, voters []uint64) *pb.Message 
 			}
 		}
 	case pb.MsgSnap:
-		m.Snapshot = decodeSnapshot(r, voters, m.GetTerm())
+		m.Snapshot = decodeSnapshot(r, m.GetTerm())
 	default:
 		r.Fail(fmt.Errorf("quorum: voters do not send messages of type %d", kind))
 	}
@@ -163,15 +194,15 @@ func decodeEngine(r *pack.Reader, from, to uint64, voters []uint64) *pb.Message 
 	return m
 }
 
-func decodeSnapshot(r *pack.Reader, voters []uint64, term uint64) *pb.Snapshot {
+func decodeSnapshot(r *pack.Reader, term uint64) *pb.Snapshot {
 	s := &pb.Snapshot{Metadata: &pb.SnapshotMetadata{
-		ConfState: &pb.ConfState{Voters: voters, AutoLeave: new(false)},
 		Index:     new(r.Uint()),
 		Term:      new(r.Uint()),
+		ConfState: decodeMembers(r).confState(),
 	}}
 	s.Data = r.Bytes()
 	at := s.GetMetadata()
-	if len(s.Data) < 8 || at.GetIndex() == 0 || at.GetIndex() > 1<<62 || at.GetTerm() == 0 || at.GetTerm() > term {
+	if len(s.Data) < snapshotHead || at.GetIndex() == 0 || at.GetIndex() > 1<<62 || at.GetTerm() == 0 || at.GetTerm() > term {
 		r.Fail(errors.New("quorum: an impossible snapshot"))
 	}
 	return s

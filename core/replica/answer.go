@@ -87,8 +87,12 @@ func (a *sessionAnswer) want(part *answerPart, bytes int64) int64 {
 	end := p.end()
 	p.awaiting = true
 	part.slice = len(a.slices)
-	a.slices = append(a.slices, effect.Slice{Log: p.at.ID, From: p.at.Offset, To: end, MaxBytes: int32(bytes)})
-	return bytes - min(bytes, part.l.tail.between(p.at.Offset, end))
+	most := bytes
+	if p.at.MaxBytes > 0 {
+		most = min(most, int64(p.at.MaxBytes))
+	}
+	a.slices = append(a.slices, effect.Slice{Log: p.at.ID, From: p.at.Offset, To: end, MaxBytes: int32(most)})
+	return bytes - min(most, part.l.tail.between(p.at.Offset, end))
 }
 
 // done sends the answer once its records are read.

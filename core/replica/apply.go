@@ -2,7 +2,6 @@ package replica
 
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
-	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -124,7 +123,8 @@ func (m *Manager) place(now message.Now, s *PartitionState, out *Out) {
 	if r == nil {
 		r = created(m, s)
 		m.replicas[s.ID] = r
-		out.Add(effect.CreateLog{Log: s.ID, Config: effect.LogConfig{SegmentBytes: s.Config.SegmentBytes}})
+		r.segmentBytes = s.Config.SegmentBytes
+		out.Add(effect.CreateLog{Log: s.ID, Cut: r.cut, Config: effect.LogConfig{SegmentBytes: s.Config.SegmentBytes}})
 	}
 	if r.placed && (s.LeaderEpoch < r.state.LeaderEpoch ||
 		s.LeaderEpoch == r.state.LeaderEpoch && s.PartitionEpoch < r.state.PartitionEpoch) {
@@ -133,12 +133,18 @@ func (m *Manager) place(now message.Now, s *PartitionState, out *Out) {
 	m.touch(r)
 	sameRole := r.placed && s.Leader == r.state.Leader && s.LeaderEpoch == r.state.LeaderEpoch
 	changed := s.PartitionEpoch != r.state.PartitionEpoch
-	r.configure(s)
+	was := settingsOf(r)
+	r.configure(s, out)
 	switch {
 	case !sameRole, r.waitsForRepair(m):
 		m.takeRole(now, r, out)
 	case r.lead != nil && changed:
 		r.lead.adopt(m, now, out)
+		r.lead.settingsChanged(m, now, was, out)
+	case r.lead != nil:
+		r.lead.settingsChanged(m, now, was, out)
+	case r.follow != nil:
+		m.pace.review(m, r)
 	}
 }
 
@@ -166,30 +172,21 @@ func (m *Manager) leaveRole(now message.Now, r *replica, out *Out) {
 		m.depose(now, r, out)
 	}
 	if r.follow != nil {
+		m.pace.unpark(r)
 		r.follow.from.leave(m, r)
 		r.follow = nil
 	}
 }
 
-// drop deletes a replica that is not placed here any more. Topic ids are never
-// used again, so nothing can be meant for it later.
+// drop deletes a replica that is not placed here any more. It may be placed here
+// again: the disk's answers about this log are told from those about the next by
+// the cut, and the leader's by the leader epoch, which rises with every removal.
 func (m *Manager) drop(now message.Now, r *replica, out *Out) {
 	m.touch(r)
 	m.leaveRole(now, r, out)
 	m.timers.Stop(&r.care)
 	m.drained(r.unflushed.bytes)
 	delete(m.replicas, r.id)
+	m.firstCut = max(m.firstCut, r.cut+1)
 	out.Add(effect.DeleteLog{Log: r.id})
-}
-
-// configure takes a new state and what follows from the topic's settings.
-func (r *replica) configure(s *PartitionState) {
-	r.state = *s
-	r.placed = true
-	r.minInsync = s.minInsync()
-	r.retention = log.RetentionOf(s.Config)
-	if s.Config.Internal { // its readers rely on all of it; see LocalTrim
-		r.retention = log.Retention{Age: -1}
-	}
-	r.log.SetChunks(s.Config.SegmentBytes, r.retention)
 }

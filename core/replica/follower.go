@@ -23,6 +23,7 @@ type follower struct {
 	moved   bool   // in from.moved
 	reports bool   // in from.progress
 	delayed bool   // in from.delayed
+	parked  bool   // waits for its turn to state its position; see pace.go
 	stated  uint32 // the fetch that stated the position last
 }
 
@@ -35,14 +36,14 @@ func (m *Manager) follow(r *replica) {
 
 // position is what a fetch says of the replica. One that names no last epoch
 // behind the first record asks to be told what it cannot know: see take.
-func (r *replica) position() message.ReplicaFetchPartition {
+func (r *replica) position(m *Manager) message.ReplicaFetchPartition {
 	last := r.log.LastEpoch()
 	if r.forgetful {
 		last = record.NoLeaderEpoch
 	}
 	return message.ReplicaFetchPartition{
 		ID: r.id, LeaderEpoch: r.follow.epoch, Offset: r.log.End(), LastEpoch: last,
-		Flushed: r.flushed, LogStart: r.trimmed,
+		Flushed: r.flushed, LogStart: r.trimmed, MaxBytes: m.pace.share(m, r),
 	}
 }
 
@@ -62,7 +63,7 @@ func (f *follower) flushed(m *Manager) {
 // this one is no prefix yet, so that nothing of them is taken (KAFKA-14704).
 // Judgements on a position that is not the present one are void.
 func (f *follower) hear(m *Manager, now message.Now, sequence uint32, news *message.ReplicaFetchedPartition, out *Out) {
-	void := f.moved || sequence < f.stated
+	void := f.moved || f.parked || sequence < f.stated
 	if len(news.CarryOver) > 0 && log.CheckCarryOver(news.LogStart, news.CarryOver) != nil {
 		f.from.postpone(m, now, f.r) // it did not come whole: ask again
 		return
@@ -131,6 +132,7 @@ func (f *follower) startAnew(m *Manager, news *message.ReplicaFetchedPartition, 
 // asked for again.
 func (f *follower) copy(m *Manager, now message.Now, records []byte, out *Out) {
 	r := f.r
+	m.pace.spend(m, now, r, len(records))
 	f.startWithBatch(m, records, out)
 	end, last := r.log.End(), r.log.LastEpoch()
 	headers := m.headers[:0]

@@ -13,6 +13,7 @@
 //     the other rooms of this broker ask for, each with those who wait
 //   - serving.go, answer.go: fetch sessions as their leader holds them
 //   - pulling.go, follower.go: fetch sessions as their follower holds them
+//   - pace.go: how replicas that are being added are held back
 //   - retention.go, checkpoint.go: what happens in the background
 //
 // # Three rules that everything here follows
@@ -60,6 +61,9 @@ type Manager struct {
 	heldBytes int64
 	heldTimer timer
 
+	pace     pace
+	firstCut effect.Cut // of the next log: above all of those that were deleted
+
 	sessions       []*session // with followers, by arrival of the follower
 	pullers        []*puller  // with leaders, by first use
 	sessionsOpened uint64
@@ -83,6 +87,7 @@ func New(cfg Config, found []effect.RecoveredLog, random *chance.Stream, now mes
 		times:    map[uint64]timeQuestion{},
 	}
 	m.heldTimer.Due = (*heldTimer)(m)
+	m.pace.timer.Due = (*paceTimer)(m)
 	for i := range found {
 		m.replicas[found[i].ID] = restored(m, found[i])
 	}

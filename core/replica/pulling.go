@@ -92,8 +92,12 @@ func (p *puller) leave(m *Manager, r *replica) {
 	p.heat(m)
 }
 
-// stale has a replica's position stated with the next fetch.
+// stale has a replica's position stated with the next fetch, or when its turn
+// comes.
 func (p *puller) stale(m *Manager, r *replica, urgent bool) {
+	if m.pace.parks(m, r) {
+		return
+	}
 	if !r.follow.moved {
 		r.follow.moved = true
 		p.moved = append(p.moved, r)
@@ -146,7 +150,7 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 	for _, r := range p.moved {
 		r.follow.moved = false
 		r.follow.stated = p.sequence
-		fetch.Partitions = append(fetch.Partitions, r.position())
+		fetch.Partitions = append(fetch.Partitions, r.position(m))
 	}
 	clear(p.moved)
 	p.moved, p.forget, p.urgent = p.moved[:0], nil, false
@@ -155,13 +159,19 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 	out.Send(p.node, fetch)
 }
 
-// begin opens a session: it holds all partitions.
+// begin opens a session: it holds all partitions, but for those whose turn has
+// not come.
 func (p *puller) begin(m *Manager) {
 	m.sessionsOpened++
 	p.session = uint64(m.epoch)<<24 + m.sessionsOpened // answers to an earlier run, or session, are no answers
 	p.open, p.sequence, p.expected = true, 0, 0
 	p.forget = nil
-	p.moved = append(p.moved[:0], p.parts...)
+	p.moved = p.moved[:0]
+	for _, r := range p.parts {
+		if r.follow.moved = !m.pace.parks(m, r); r.follow.moved {
+			p.moved = append(p.moved, r)
+		}
+	}
 }
 
 // room is how many bytes of records may come with an answer. With a disk that

@@ -18,6 +18,8 @@ type replica struct {
 	placed    bool // state is set
 	minInsync int
 	retention log.Retention
+	// segmentBytes is what the disk goes by; 0: its default.
+	segmentBytes int32
 
 	cut           effect.Cut
 	appended      record.Offset // with the operating system up to here
@@ -46,7 +48,7 @@ type replica struct {
 }
 
 func created(m *Manager, s *PartitionState) *replica {
-	r := &replica{id: s.ID, log: log.New(0), led: record.NoLeaderEpoch}
+	r := &replica{id: s.ID, log: log.New(0), cut: m.firstCut, led: record.NoLeaderEpoch}
 	r.care.Due = (*careTimer)(r)
 	m.touch(r)
 	return r
@@ -59,6 +61,7 @@ func restored(m *Manager, found effect.RecoveredLog) *replica {
 	l, err := log.Restore(found)
 	r := &replica{id: found.ID, log: l, led: record.NoLeaderEpoch}
 	r.damage = damage{what: found.Damage, reported: true}
+	r.segmentBytes = found.Config.SegmentBytes
 	r.forgetful = found.Damage != "" && len(found.Checkpoint) == 0 && found.Start > 0
 	if err != nil {
 		r.damage = damage{what: "recovery: " + err.Error(), whole: true, reported: true}

@@ -17,15 +17,17 @@ type PartitionState struct {
 	Removed        bool
 	Config         message.TopicConfig
 	Replicas       []message.NodeID // in assignment order; must not be changed later
+	Adding         []message.NodeID // the last of them: those that a move brings; must not be changed later
 	ISR            []message.NodeID // must not be changed later
 	Leader         message.NodeID   // NoNode: offline
 	LeaderEpoch    record.LeaderEpoch
 	PartitionEpoch message.PartitionEpoch
 }
 
-// minInsync is min.insync.replicas as it holds: at most the replication factor.
+// minInsync is min.insync.replicas as it holds: at most the replication factor,
+// for which replicas that are being added do not count.
 func (s *PartitionState) minInsync() int {
-	return min(max(1, int(cmp.Or(s.Config.MinInsync, 2))), max(1, len(s.Replicas)))
+	return min(max(1, int(cmp.Or(s.Config.MinInsync, 2))), max(1, len(s.Replicas)-len(s.Adding)))
 }
 
 // BrokerState is what the metadata image says about one broker.

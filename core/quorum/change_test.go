@@ -1,0 +1,258 @@
+package quorum
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// join starts a node that the configurations do not name.
+func (c *club) join(id message.NodeID) {
+	c.ids = append(c.ids, id)
+	c.nodes[id] = &member{}
+	c.start(id)
+}
+
+// change proposes at the leader what it does not object to.
+func (c *club) change(id message.NodeID, kind ChangeKind) (objection string) {
+	leader := c.elect()
+	q := c.nodes[leader].q
+	ch := Change{id, kind}
+	if objection = q.Objection(c.now, ch); objection != "" {
+		return objection
+	}
+	out := c.out()
+	q.ProposeChange(c.now, ch, out)
+	c.carry(leader, out)
+	return ""
+}
+
+func (c *club) voters() []message.NodeID { return c.nodes[c.elect()].q.Members().Voters }
+
+// promote waits until a learner has caught up, and makes it a voter.
+func (c *club) promote(id message.NodeID) {
+	c.t.Helper()
+	c.run(20*message.Second, "it has caught up", func() bool {
+		l := c.leader()
+		return l != message.NoNode && c.nodes[l].q.CaughtUp(c.now) == id
+	})
+	require.Empty(c.t, c.change(id, Promote))
+	c.run(20*message.Second, "it votes", func() bool {
+		return slices.Contains(c.voters(), id) && slices.Contains(c.nodes[id].q.Members().Voters, id)
+	})
+}
+
+func TestANodeBecomesALearnerAndThenAVoter(t *testing.T) {
+	c := newClub(t, 1, 3, Config{SnapshotEntries: 5, KeepEntries: 1})
+	for i := range 12 {
+		c.commit(fmt.Sprint("e", i, ";"))
+	}
+	c.join(4)
+	require.Contains(t, c.change(4, Promote), "no learner that has caught up")
+	require.Empty(t, c.change(4, AddLearner))
+	c.promote(4)
+	require.Contains(t, c.change(4, AddLearner), "a member already")
+	c.commit("after")
+	require.Equal(t, c.nodes[1].state, c.nodes[4].state)
+
+	// It counts: without two others there is no majority.
+	others := slices.DeleteFunc(slices.Clone(c.voters()), func(n message.NodeID) bool { return n == 4 })
+	c.crash(others[0])
+	c.commit("three of four")
+	c.crash(others[1])
+	c.pass(5 * message.Second)
+	require.Equal(t, message.NoNode, c.leader())
+	c.start(others[0])
+	c.commit("again three of four")
+
+	// What it is, it is after a crash as well.
+	c.crash(4)
+	c.start(4)
+	require.Equal(t, []message.NodeID{1, 2, 3, 4}, c.nodes[4].q.Members().Voters)
+}
+
+func TestALeaderThatIsRemovedStepsDownAndDisturbsNobody(t *testing.T) {
+	c := newClub(t, 2, 3, Config{})
+	c.commit("one")
+	old := c.elect()
+	require.Empty(t, c.change(old, Remove))
+	c.run(20*message.Second, "another leads without it", func() bool {
+		l := c.leader()
+		return l != message.NoNode && l != old && !slices.Contains(c.nodes[l].q.Members().Voters, old)
+	})
+	term := c.nodes[c.leader()].q.View().Term
+	for i := range 20 {
+		v, ok := c.propose(c.elect(), fmt.Sprint(i, ";"))
+		require.True(t, ok)
+		c.run(5*message.Second, "committed by the two", func() bool { return c.nodes[c.leader()].version() >= v })
+		c.pass(message.Second)
+	}
+	require.Equal(t, term, c.nodes[c.leader()].q.View().Term, "the one that was removed must not cause elections")
+}
+
+func TestChangesThatWouldEndTheQuorumAreRefused(t *testing.T) {
+	c := newClub(t, 3, 3, Config{})
+	c.commit("one")
+	leader := c.elect()
+	down := leader%3 + 1
+	other := 6 - leader - down
+	c.crash(down)
+	c.pass(2 * message.Second)
+	require.Equal(t, fmt.Sprintf("of the voters %v that there would be only 1 answer, and more than half are needed",
+		[]message.NodeID{min(leader, down), max(leader, down)}), c.change(other, Remove))
+	require.Empty(t, c.change(down, Remove))
+	c.run(10*message.Second, "two are left", func() bool { return len(c.voters()) == 2 })
+	require.Empty(t, c.change(other, Remove))
+	c.run(10*message.Second, "one is left", func() bool { return len(c.voters()) == 1 })
+	require.Contains(t, c.change(leader, Remove), "is the last voter")
+}
+
+// A voter that joined after the cluster began, and whose configuration does not
+// name it, loses its disk: it must not vote before all the others have answered.
+func TestAVoterThatJoinedAndLostItsDiskAsksAllVoters(t *testing.T) {
+	c := newClub(t, 4, 3, Config{})
+	c.commit("one")
+	c.join(4)
+	require.Empty(t, c.change(4, AddLearner))
+	c.promote(4)
+	c.crash(4)
+	c.nodes[4].disk = nil
+	away := c.elect()%3 + 1
+	c.crash(away)
+	c.start(4)
+	c.pass(10 * message.Second)
+	require.False(t, c.nodes[4].q.View().Admitted, "one voter has not answered")
+	c.start(away)
+	c.run(20*message.Second, "it is back", func() bool { return c.nodes[4].q.View().Whole })
+}
+
+// A node that was never a voter needs no more than a majority to join: a dead
+// voter must not keep its successor out.
+func TestANodeJoinsWhileAVoterIsDown(t *testing.T) {
+	c := newClub(t, 5, 3, Config{})
+	c.commit("one")
+	c.crash(c.elect()%3 + 1)
+	c.join(4)
+	require.Empty(t, c.change(4, AddLearner))
+	c.promote(4)
+}
+
+// Members change while the network loses and repeats, nodes crash, and fewer
+// than half of the voters lose their disks. Raft's promises hold at every step
+// (observe, carry), and in the end all members agree.
+func TestTroubleWhileMembersChange(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newClub(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 4).Draw(rt, "voters"), Config{
+			SnapshotEntries: rapid.SampledFrom([]int{5, 50}).Draw(rt, "snapshot"),
+			KeepEntries:     rapid.SampledFrom([]int{1, 10}).Draw(rt, "keep"),
+		})
+		for id := len(c.ids) + 1; id <= 5; id++ {
+			c.join(message.NodeID(id))
+		}
+		c.lossy = true
+		wiped := message.NoNode
+		for i := range rapid.IntRange(1, 80).Draw(rt, "steps") {
+			id := c.ids[c.random.Below(5)]
+			m := c.nodes[id]
+			switch what := rapid.IntRange(0, 13).Draw(rt, "what"); what {
+			case 0:
+				c.isolate(id, true)
+			case 1, 2:
+				c.isolate(id, false)
+			case 3:
+				if !m.down {
+					c.crash(id)
+				}
+			case 4, 5:
+				if m.down {
+					c.start(id)
+				}
+			case 6:
+				if !m.down && wiped == message.NoNode && len(c.decided) > 0 && c.canLose(id) {
+					wiped = id
+					c.crash(id)
+					m.disk = nil
+					c.start(id)
+				}
+			case 7, 8, 9, 10:
+				if l := c.leader(); l != message.NoNode {
+					kind := []ChangeKind{AddLearner, Promote, Promote, Remove}[what-7]
+					if kind == Promote {
+						id = c.nodes[l].q.CaughtUp(c.now)
+					}
+					if kind == Remove && wiped != message.NoNode && len(c.nodes[l].q.Members().Voters) < 4 {
+						break // what is left must be able to do without the one that forgot
+					}
+					if ch := (Change{id, kind}); id != message.NoNode && c.nodes[l].q.Objection(c.now, ch) == "" {
+						out := c.out()
+						c.nodes[l].q.ProposeChange(c.now, ch, out)
+						c.carry(l, out)
+					}
+				}
+			default:
+				if l := c.leader(); l != message.NoNode {
+					c.propose(l, fmt.Sprint(i, ";"))
+				}
+			}
+			if wiped != message.NoNode && c.nodes[wiped].q.View().Whole {
+				wiped = message.NoNode
+			}
+			c.pass(message.Duration(rapid.IntRange(1, 2000).Draw(rt, "ms")) * message.Millisecond)
+		}
+		c.lossy = false
+		for _, id := range c.ids {
+			c.isolate(id, false)
+			require.Empty(t, c.nodes[id].halted)
+			if c.nodes[id].down {
+				c.start(id)
+			}
+		}
+		c.pass(15 * message.Second)
+		v, ok := c.propose(c.elect(), "the end")
+		require.True(t, ok)
+		all := c.nodes[c.elect()].q.Members()
+		c.run(30*message.Second, "all members have it", func() bool {
+			for _, id := range slices.Concat(all.Voters, all.Learners) {
+				if c.nodes[id].version() < v {
+					return false
+				}
+			}
+			return true
+		})
+		for _, id := range slices.Concat(all.Voters, all.Learners) {
+			require.Equal(t, all, c.nodes[id].q.Members(), "node %d", id)
+			require.Equal(t, c.nodes[all.Voters[0]].state, c.nodes[id].state)
+		}
+	})
+}
+
+// canLose says whether a node's disk may go: in no set of members that anybody
+// knows may it be one of fewer than three voters, and no change may be under way.
+func (c *club) canLose(id message.NodeID) bool {
+	var first *Members
+	for _, n := range c.ids {
+		j := &c.nodes[n].q.journal
+		if j.identity == nil {
+			return false
+		}
+		sets := j.sets()
+		for _, s := range sets {
+			if s.votes(uint64(id)) && len(s.voters) < 3 {
+				return false
+			}
+		}
+		m := c.nodes[n].q.Members()
+		if first == nil {
+			first = &m
+		}
+		if len(sets) > 1 || !slices.Equal(first.Voters, m.Voters) {
+			return false
+		}
+	}
+	return true
+}

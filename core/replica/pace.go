@@ -1,0 +1,153 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// pace holds back replicas that are being added to their partition: all of this
+// broker's together copy no more than so many bytes a second (KIP-73). One that
+// has used up what there was states no position, and so is given no records,
+// until its turn comes. Replicas in sync are never held back, nor are those that
+// catch up after a restart: the high watermark waits, or may soon wait, for them.
+type pace struct {
+	rate    int64        // bytes a second; 0: no limit
+	tokens  int64        // bytes that may come now; below 0 after a batch that was too large
+	at      message.Time // when tokens was right
+	parked  []*replica   // wait for tokens
+	sharers int64        // those that tokens are divided among
+	timer   timer        // when there are tokens again
+}
+
+// burst is how much may come at once after a rest: what a quarter of a second
+// gives.
+func (p *pace) burst() int64 { return max(1, p.rate/4) }
+
+// SetPace sets how many bytes a second this broker may copy for replicas that
+// are being added; 0: no limit.
+func (m *Manager) SetPace(now message.Now, rate int64, out *Out) {
+	if m.halted || m.pace.rate == rate {
+		return
+	}
+	p := &m.pace
+	p.refill(now.Mono)
+	p.rate = rate
+	p.tokens = min(p.tokens, p.burst())
+	p.sharers = max(1, p.sharers)
+	if rate == 0 || p.tokens > 0 {
+		p.release(m)
+	} else {
+		p.await(m, now)
+	}
+	m.finish(now, out)
+}
+
+// refill adds what time has brought. Parts of a byte stay in at.
+func (p *pace) refill(now message.Time) {
+	if p.rate == 0 || now.Sub(p.at) >= message.Second && p.tokens >= 0 {
+		p.tokens, p.at = p.burst(), now
+		return
+	}
+	for now > p.at && p.tokens < p.burst() {
+		span := min(now.Sub(p.at), message.Second) / message.Microsecond // rate is at most LargestThrottle
+		earned := p.rate * int64(span) / int64(message.Second/message.Microsecond)
+		if earned == 0 {
+			return
+		}
+		p.tokens += earned
+		p.at = p.at.Add(message.Duration(earned*int64(message.Second/message.Microsecond)/p.rate) * message.Microsecond)
+	}
+	if p.tokens >= p.burst() {
+		p.tokens, p.at = p.burst(), now
+	}
+}
+
+// spend notes what came for a replica that is being added.
+func (p *pace) spend(m *Manager, now message.Now, r *replica, bytes int) {
+	if p.rate == 0 || !r.beingAdded(m) {
+		return
+	}
+	p.refill(now.Mono)
+	p.tokens -= int64(bytes)
+	if p.tokens <= 0 {
+		p.await(m, now)
+	}
+}
+
+// await sets the timer to when there are tokens again.
+func (p *pace) await(m *Manager, now message.Now) {
+	micros := (1 - p.tokens) * int64(message.Second/message.Microsecond) / p.rate
+	m.timers.Set(&p.timer, max(p.at.Add(message.Duration(micros+1)*message.Microsecond), now.Mono+1))
+}
+
+// parks says whether a replica must wait for its turn, and has it wait then.
+func (p *pace) parks(m *Manager, r *replica) bool {
+	if r.follow.parked {
+		return true
+	}
+	if p.rate == 0 || p.tokens > 0 || !r.beingAdded(m) {
+		return false
+	}
+	r.follow.parked = true
+	p.parked = append(p.parked, r)
+	return true
+}
+
+// share is how many bytes of records a replica asks for at most; 0: as many as
+// fit.
+func (p *pace) share(m *Manager, r *replica) int32 {
+	if p.rate == 0 || !r.beingAdded(m) {
+		return 0
+	}
+	return int32(min(max(1, p.tokens/p.sharers), int64(m.cfg.FetchBytes)))
+}
+
+// release lets all go on that wait.
+func (p *pace) release(m *Manager) {
+	m.timers.Stop(&p.timer)
+	list := p.parked
+	p.parked, p.sharers = nil, max(1, int64(len(list)))
+	for _, r := range list {
+		r.follow.parked = false
+		r.follow.from.stale(m, r, true)
+	}
+}
+
+// unpark takes out a replica that waits for nothing any more.
+func (p *pace) unpark(r *replica) bool {
+	if r.follow == nil || !r.follow.parked {
+		return false
+	}
+	r.follow.parked = false
+	p.parked = remove(p.parked, r)
+	return true
+}
+
+// review lets a replica go on that has joined the in-sync set, or whose move was
+// called off.
+func (p *pace) review(m *Manager, r *replica) {
+	if !r.beingAdded(m) && p.unpark(r) {
+		r.follow.from.stale(m, r, true)
+	}
+}
+
+// beingAdded says whether a replica copies for a move and is not in sync.
+func (r *replica) beingAdded(m *Manager) bool {
+	return len(r.state.Adding) > 0 && slices.Contains(r.state.Adding, m.cfg.ID) && !slices.Contains(r.state.ISR, m.cfg.ID)
+}
+
+// paceTimer is a Manager as the owner of its pace's timer.
+type paceTimer Manager
+
+func (t *paceTimer) expire(m *Manager, now message.Now, _ *Out) {
+	m.pace.refill(now.Mono)
+	if m.pace.tokens <= 0 {
+		m.pace.await(m, now)
+		return
+	}
+	m.pace.release(m)
+}
+
+// HeldBack counts the replicas that wait for their turn. For observers.
+func (m *Manager) HeldBack() int { return len(m.pace.parked) }

@@ -1,0 +1,82 @@
+package core
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/core/settings"
+)
+
+// start is what this node was started with, of all that may be set while it runs.
+func (c Config) start() settings.Node {
+	return settings.Node{
+		settings.HeartbeatInterval: int64(c.Timing.HeartbeatInterval),
+		settings.SessionTimeout:    int64(c.Timing.SessionTimeout),
+		settings.ReplicaLag:        int64(c.Timing.ReplicaLag),
+		settings.FetchWait:         int64(c.Timing.FetchWait),
+		settings.GroupSession:      int64(c.Groups.SessionTimeout),
+		settings.GroupHeartbeat:    int64(c.Groups.HeartbeatInterval),
+		settings.OffsetsRetention:  int64(c.Groups.OffsetsRetention),
+	}
+}
+
+// adopt takes up voters and settings that have changed in the image. The controller of
+// this node does so by itself, from what it has committed.
+func (n *Node) adopt(now message.Now, changes []message.Change) {
+	for i := range changes {
+		if c := changes[i].Controllers; c != nil {
+			n.life.voters = c.Voters
+		}
+	}
+	for i := range changes {
+		s := changes[i].Settings
+		if s == nil || s.Node != message.NoNode && s.Node != n.cfg.ID {
+			continue
+		}
+		holds := settings.Resolve(n.started, n.image.Settings(message.NoNode), n.image.Settings(n.cfg.ID))
+		if holds != n.holds {
+			n.holds = holds
+			n.retime(now)
+		}
+		return
+	}
+}
+
+// retime tells the rooms by which settings they go from now on.
+func (n *Node) retime(now message.Now) {
+	t := &n.cfg.Timing
+	t.HeartbeatInterval = n.holds.Duration(settings.HeartbeatInterval)
+	t.SessionTimeout = n.holds.Duration(settings.SessionTimeout)
+	t.ReplicaLag = n.holds.Duration(settings.ReplicaLag)
+	t.FetchWait = n.holds.Duration(settings.FetchWait)
+	n.life.retime(now.Mono, *t)
+	n.replicas.SetTiming(now, replica.Timing{
+		Lag: t.ReplicaLag, FetchWait: t.FetchWait, AlterRetry: t.HeartbeatInterval,
+	}, &n.replicaOut)
+	n.groups.SetTiming(n.holds.Duration(settings.GroupSession), n.holds.Duration(settings.GroupHeartbeat),
+		n.holds.Duration(settings.OffsetsRetention))
+}
+
+// retime goes by other times from now on. A shorter interval than before holds
+// for the heartbeat that is due next.
+func (l *lifecycle) retime(now message.Time, t Timing) {
+	l.cfg.Timing = t
+	l.due = min(l.due, now.Add(t.HeartbeatInterval))
+}
+
+// describeConfig answers from this node's image: for a topic, or for itself.
+func (n *Node) describeConfig(token message.Token, r *message.DescribeConfig, out *effect.Out) {
+	reply := &message.DescribeConfigReply{}
+	if r.Topic == "" {
+		reply.Node = n.cfg.ID
+		reply.Settings = settings.Describe(n.started, n.image.Settings(message.NoNode), n.image.Settings(n.cfg.ID))
+	} else if t := n.image.TopicNamed(r.Topic); t != nil {
+		reply.Settings = settings.DescribeTopic(t.Config)
+	} else {
+		reply.Code, reply.Detail = message.UnknownTopicOrPartition, "this node knows no topic \""+r.Topic+"\""
+	}
+	out.Reply(token, reply)
+}
+
+// Holds are the settings by which this node goes. Read only.
+func (n *Node) Holds() settings.Node { return n.holds }
