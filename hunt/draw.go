@@ -8,16 +8,17 @@ import (
 	"slices"
 )
 
-// Draw draws mutations from the packages at or below dirs, each of which
-// compiles by itself. One seed gives the same draw for the same source.
+// Draw draws mutations from the packages at or below dirs and not at or below
+// without, each of which compiles by itself. One seed gives the same draw for
+// the same source.
 //
 // First a file is drawn, with a chance that grows as the square root of the
 // number of edits that it offers, so that large files do not drown small ones;
 // then one of the operators that have an edit there, all alike; then one of
 // those edits, all alike. What was drawn before or does not compile is drawn
 // anew.
-func (c *Checker) Draw(dirs []string, sample int, seed uint64) ([]Mutant, error) {
-	files, err := c.places(dirs)
+func (c *Checker) Draw(dirs, without []string, sample int, seed uint64) ([]Mutant, error) {
+	files, err := c.places(dirs, without)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +94,8 @@ func pick(random *rand.Rand, files []*place) *place {
 }
 
 // places lists the files at or below dirs that offer edits, in order.
-func (c *Checker) places(dirs []string) ([]*place, error) {
-	folders, err := c.folders(dirs)
+func (c *Checker) places(dirs, without []string) ([]*place, error) {
+	folders, err := c.folders(dirs, without)
 	if err != nil {
 		return nil, err
 	}

@@ -108,18 +108,18 @@ func TestADrawIsTheSameForOneSeed(t *testing.T) {
 	c, err := NewChecker(root, "./...")
 	require.NoError(t, err)
 
-	a, err := c.Draw([]string{"core"}, 5, 7)
+	a, err := c.Draw([]string{"core"}, nil, 5, 7)
 	require.NoError(t, err)
-	b, err := c.Draw([]string{"core"}, 5, 7)
+	b, err := c.Draw([]string{"core"}, nil, 5, 7)
 	require.NoError(t, err)
 	require.Equal(t, a, b)
-	other, err := c.Draw([]string{"core"}, 5, 8)
+	other, err := c.Draw([]string{"core"}, nil, 5, 8)
 	require.NoError(t, err)
 	require.NotEqual(t, a, other)
 
 	small := 0
 	for seed := range uint64(20) {
-		drawn, err := c.Draw([]string{"core"}, 4, seed)
+		drawn, err := c.Draw([]string{"core"}, nil, 4, seed)
 		require.NoError(t, err)
 		for _, m := range drawn {
 			require.NotEqual(t, "core/vars.go", m.File, "leaving out the use of k does not compile")
@@ -134,9 +134,11 @@ func TestADrawIsTheSameForOneSeed(t *testing.T) {
 	}
 	require.Greater(t, small, 2, "of 80 draws")
 
-	_, err = c.Draw([]string{"core"}, 5000, 1)
+	_, err = c.Draw([]string{"core"}, nil, 5000, 1)
 	require.ErrorContains(t, err, "fewer single edits")
-	_, err = c.Draw([]string{"nowhere"}, 1, 1)
+	_, err = c.Draw([]string{"core"}, []string{"core"}, 1, 1)
+	require.ErrorContains(t, err, "no packages")
+	_, err = c.Draw([]string{"nowhere"}, nil, 1, 1)
 	require.ErrorContains(t, err, "no packages")
 }
 
@@ -144,7 +146,7 @@ func TestTheFateOfAMutantThatFails(t *testing.T) {
 	root := tree(t)
 	c, err := NewChecker(root, "./...")
 	require.NoError(t, err)
-	drawn, err := c.Draw([]string{"core"}, 2, 1)
+	drawn, err := c.Draw([]string{"core"}, nil, 2, 1)
 	require.NoError(t, err)
 	slices.SortFunc(drawn, func(a, b Mutant) int { return strings.Compare(string(b.Operator), string(a.Operator)) })
 	require.Equal(t, Turned, drawn[0].Operator)

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // Checker type-checks single packages of a source tree with edited texts in
@@ -113,9 +114,9 @@ func (p *parsed) check(imports types.Importer) error {
 	return err
 }
 
-// folders lists those that hold packages at or below dirs, named from the root,
-// in order.
-func (c *Checker) folders(dirs []string) ([]string, error) {
+// folders lists those that hold packages at or below dirs and not at or below
+// without, named from the root, in order.
+func (c *Checker) folders(dirs, without []string) ([]string, error) {
 	var out []string
 	for dir := range c.files {
 		rel, err := filepath.Rel(c.root, dir)
@@ -123,9 +124,8 @@ func (c *Checker) folders(dirs []string) ([]string, error) {
 			return nil, err
 		}
 		rel = filepath.ToSlash(rel)
-		if slices.ContainsFunc(dirs, func(d string) bool {
-			return rel == d || len(rel) > len(d) && rel[:len(d)] == d && rel[len(d)] == '/'
-		}) {
+		below := func(d string) bool { return rel == d || strings.HasPrefix(rel, d+"/") }
+		if slices.ContainsFunc(dirs, below) && !slices.ContainsFunc(without, below) {
 			out = append(out, rel)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 type mutation struct {
 	sample, budget, jobs int
 	seed                 uint64
-	dirs                 []string
+	dirs, without        []string
 	limit                time.Duration
 	file, again          string
 	scoreboard           string
@@ -49,6 +49,7 @@ are the score and the survivors: edits that nobody noticed.`,
 	c.Flags().IntVar(&m.budget, "seeds", 1000, "seeds to try for each")
 	c.Flags().IntVar(&m.jobs, "jobs", 1, "edits hunted side by side")
 	c.Flags().StringSliceVar(&m.dirs, "dir", []string{"core", "storage"}, "folders to edit, with those below")
+	c.Flags().StringSliceVar(&m.without, "without", []string{"storage/vfs"}, "folders below those to leave alone: what the simulator replaces, or is made of")
 	c.Flags().DurationVar(&m.limit, "limit", 5*time.Minute, "longest time for one edit, which counts as a survivor then")
 	c.Flags().StringVar(&m.file, "json", "", "write what became of each to this file")
 	c.Flags().StringVar(&m.again, "again", "", "hunt only the survivors of this file again, and take the rest from it")
@@ -99,7 +100,7 @@ func (m *mutation) draw(root string) (sample *hunt.Sample, open []int, err error
 		return nil, nil, err
 	}
 	if m.again == "" {
-		mutants, err := checker.Draw(m.dirs, m.sample, m.seed)
+		mutants, err := checker.Draw(m.dirs, m.without, m.sample, m.seed)
 		if err != nil {
 			return nil, nil, err
 		}
