@@ -87,16 +87,17 @@ func (s *search) fails(p *sim.Plan) *sim.Result {
 		return nil
 	}
 	s.runs.Add(1)
-	r := sim.Run(p, sim.Options{Until: s.most, Record: true})
+	r := sim.Run(p, sim.Options{Until: s.most})
 	if r.Failure == nil || r.Class != s.class || r.Failure.Fingerprint() != s.fingerprint {
 		return nil
 	}
 	s.runs.Add(1)
-	if sim.Compare(r, sim.Run(p, sim.Options{Until: s.most})) != nil {
+	again := sim.Run(p, sim.Options{Until: s.most, Record: true})
+	if sim.Compare(r, again) != nil {
 		return nil
 	}
-	r.History = nil
-	return r
+	again.History = nil
+	return again
 }
 
 func (s *search) adopt(p *sim.Plan, r *sim.Result) {

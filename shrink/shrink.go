@@ -118,10 +118,18 @@ const mostRounds = 6
 // when the plan is small already.
 const enoughSeeds, mostSeeds = 4, 64
 
-// small says that a plan is as small as a person needs it.
+// What a person can hold in the head at once.
+const SmallFaults, SmallNodes, SmallOps = 5, 3, 10
+
+// Small says that a plan is as small as a person needs it.
+func (z *Size) Small() bool {
+	return z.Faults <= SmallFaults && z.Nodes <= SmallNodes && z.Ops <= SmallOps
+}
+
+// small says that what was found so far is as small as that.
 func (s *search) small() bool {
 	z := sizeOf(s.best, s.result)
-	return z.Faults <= 5 && z.Nodes <= 3 && z.Ops <= 10
+	return z.Small()
 }
 
 // passes makes each pass once and says whether any helped.
@@ -133,6 +141,7 @@ func (s *search) passes() (helped bool) {
 		{"the end", (*search).end},
 		{"fewer clients", (*search).clients},
 		{"fewer faults", (*search).faults},
+		{"less time", (*search).time},
 		{"fewer topics", (*search).topics},
 		{"fewer nodes", (*search).nodes},
 		{"calmer", (*search).calm},

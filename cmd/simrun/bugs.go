@@ -27,7 +27,8 @@ func bugsCommand() *cobra.Command {
 	var from, scoreboard string
 	var seeds, jobs, starts int
 	var start uint64
-	var limit time.Duration
+	var limit, budget time.Duration
+	var shrinks string
 	c := &cobra.Command{
 		Use:   "bugs [NAME...]",
 		Short: "Plants known bugs and has the simulator find them; all of them without a name.",
@@ -63,6 +64,11 @@ passes. One that has a guard must not be found before that is off, too.`,
 					return err
 				}
 			}
+			if shrinks != "" {
+				if err := shrinkFound(ctx, root, from, shrinks, budget, outcomes); err != nil {
+					return err
+				}
+			}
 			if left := slices.IndexFunc(outcomes, func(o hunt.Outcome) bool { return !o.Verdict.Kept() }); left >= 0 {
 				return errBugsLeft
 			}
@@ -72,6 +78,8 @@ passes. One that has a guard must not be found before that is off, too.`,
 	c.Flags().StringVar(&from, "from", plantedFolder, "folder with the bugs, from the root of the source tree")
 	c.Flags().IntVar(&seeds, "seeds", 0, "seeds to try for each; 0: what its file says")
 	c.Flags().Uint64Var(&start, "start", 1, "the first seed")
+	c.Flags().StringVar(&shrinks, "shrink", "", "then shrink the seed of each bug that was found, save the plans in this folder and print how small they are")
+	c.Flags().DurationVar(&budget, "shrink-budget", 2*time.Minute, "with --shrink: longest time for one plan")
 	c.Flags().IntVar(&starts, "starts", 1, "searches for each, from seeds far apart")
 	c.Flags().IntVar(&jobs, "jobs", 1, "bugs hunted side by side")
 	c.Flags().DurationVar(&limit, "limit", 0, "longest time for one bug; 0: none")
