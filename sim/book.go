@@ -35,9 +35,10 @@ type partBook struct {
 	replicas   []*replicaBook // by node id; nil where there never was one
 	links      map[link]origin
 	leaders    map[record.LeaderEpoch]int32
-	state      *message.PartitionChange // as committed last
-	shownStart record.Offset            // the highest log start that a leader has shown to clients
-	unclean    bool                     // an operator has given records up
+	leftIn     map[message.NodeID]record.LeaderEpoch // who is no replica any more, or was not for a time, and since when
+	state      *message.PartitionChange              // as committed last
+	shownStart record.Offset                         // the highest log start that a leader has shown to clients
+	unclean    bool                                  // an operator has given records up
 	deleted    bool
 	loss       bool // the atlas allows that committed records are gone
 }

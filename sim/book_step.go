@@ -45,7 +45,7 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
-		r.told, r.cut, r.verified = e.Start, 0, 0
+		r.told, r.cut, r.verified = e.Start, e.Cut, 0
 	case effect.DeleteLog, effect.TrimPrefix:
 		r := b.replica(n.id, logOf(e))
 		b.touch(r, stamp)

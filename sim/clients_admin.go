@@ -17,15 +17,16 @@ const (
 
 // operator makes the plan's topics and carries out the operations among the
 // faults.
-type operator struct{ open int }
+type operator struct {
+	open     int
+	retiring []retirement
+}
 
 func (o *operator) begin(u *user) {
 	for i := range u.world.plan.Topics {
 		o.create(u, &u.world.plan.Topics[i])
 	}
 }
-
-func (o *operator) act(*user, uint64) {}
 
 // send asks for one administrative change and notes it.
 func (o *operator) send(u *user, verb, topic string, count int, r message.Request) {

@@ -17,7 +17,7 @@ func digest(m message.Message) uint64 {
 		*message.OffsetForLeaderEpochReply, *message.DeleteRecords, *message.DeleteRecordsReply:
 		foldData(&r, m)
 	default:
-		if !foldGroup(&r, m) && !foldAdmin(&r, m) && !foldSettings(&r, m) {
+		if !foldGroup(&r, m) && !foldAdmin(&r, m) && !foldSettings(&r, m) && !foldOperation(&r, m) {
 			foldCluster(&r, m)
 		}
 	}
@@ -75,6 +75,7 @@ func foldReplication(r *rolling, m message.Message) {
 			r.pair(int64(p.LeaderEpoch), int64(p.Offset))
 			r.pair(int64(p.LastEpoch), int64(p.Flushed))
 			r.fold(uint64(p.LogStart))
+			r.fold(uint64(p.MaxBytes))
 		}
 		r.ids(m.Forget)
 	case *message.ReplicaFetchReply:

@@ -78,6 +78,7 @@ func foldChange(r *rolling, c *message.Change) {
 		r.fold(b.DiskID)
 		r.flag(b.Fenced)
 		r.flag(b.ShuttingDown)
+		r.flag(b.Draining)
 	case c.Topic != nil:
 		r.fold(uint64(c.Topic.ID))
 		r.text(c.Topic.Name)
@@ -90,6 +91,10 @@ func foldChange(r *rolling, c *message.Change) {
 		foldControllers(r, c.Controllers)
 	case c.RemoveTopic != nil:
 		r.fold(uint64(c.RemoveTopic.ID) + 1<<40)
+	case c.RemoveBroker != nil:
+		r.pair(int64(c.RemoveBroker.Node)+1<<28, int64(c.RemoveBroker.Epoch))
+	case c.Throttle != nil:
+		r.fold(uint64(c.Throttle.BytesPerSecond) + 1<<42)
 	case c.ProducerIDs != nil:
 		r.fold(uint64(c.ProducerIDs.Next) + 1<<41)
 	}
@@ -103,6 +108,8 @@ func foldPartition(r *rolling, p *message.PartitionChange) {
 	r.pair(int64(p.Leader), int64(p.LeaderEpoch))
 	r.fold(uint64(p.PartitionEpoch))
 	r.flag(p.Unclean)
+	r.nodes(p.Adding)
+	r.nodes(p.Target)
 }
 
 func foldAdmin(r *rolling, m message.Message) bool {
@@ -140,6 +147,7 @@ func foldAdmin(r *rolling, m message.Message) bool {
 	case *message.ElectLeaders:
 		r.ids(m.Partitions)
 		r.flag(m.Unclean)
+		r.fold(uint64(m.Leader))
 	case *message.ElectLeadersReply:
 		r.fold(uint64(m.Code))
 		for i := range m.Partitions {

@@ -72,6 +72,16 @@ func (w *World) strike(f *activeFault) {
 		w.strikeClient(f)
 	case Elect, UncleanElect, DeleteTopic, CreateTopic, AddPartitions, DeleteRecords:
 		w.operate(f)
+	case Reassign, CancelReassign, Throttle, MoveLeader:
+		if u := w.operatorUser(); u.up {
+			u.script.(*operator).move(w, u, f.plan)
+		}
+	case Drain, Retire, RemoveBroker:
+		if u := w.operatorUser(); u.up {
+			u.script.(*operator).broker(w, u, f)
+		}
+	case AddBroker:
+		w.addBroker(w.target(f.plan))
 	default:
 		w.strikeNetwork(f)
 	}

@@ -110,6 +110,8 @@ func (p *Plan) Validate() error {
 		return fmt.Errorf("cluster.nodes is %d: between 1 and 30", c.Nodes)
 	case c.Voters < 1 || c.Voters > c.Nodes:
 		return fmt.Errorf("cluster.voters is %d: between 1 and the number of nodes", c.Voters)
+	case c.Absent < 0 || c.Absent > c.Nodes-c.Voters:
+		return fmt.Errorf("cluster.absent is %d: at most the nodes that are no voters", c.Absent)
 	case p.Phases.Rest <= 0:
 		return fmt.Errorf("phases.rest is needed: how long the cluster may take to come to rest")
 	case len(p.Topics) == 0:

@@ -52,6 +52,19 @@ const (
 	markPartitionsAdded
 	markSessionLost
 	markLeftBroken
+	markMoveBegun
+	markMoveFinished
+	markMoveCalledOff
+	markMoveReplaced
+	markCancelRefused
+	markAddedInSync
+	markLeaderLeft
+	markReplicaReturned
+	markCopyHeldBack
+	markBrokerDrained
+	markBrokerRemoved
+	markBrokerReturned
+	markBrokerAdded
 	marksEnd
 )
 
@@ -104,6 +117,19 @@ var markNames = [marksEnd]string{
 	markPartitionsAdded:       "partitions were added",
 	markSessionLost:           "a fetch session was lost",
 	markLeftBroken:            "a node was left broken for good",
+	markMoveBegun:             "a move of replicas began",
+	markMoveFinished:          "a move of replicas ended",
+	markMoveCalledOff:         "a move of replicas was called off",
+	markMoveReplaced:          "a move of replicas was replaced by another",
+	markCancelRefused:         "calling a move off was refused: records would go with it",
+	markAddedInSync:           "an added replica came into sync during its move",
+	markLeaderLeft:            "a leadership left a replica that was about to go",
+	markReplicaReturned:       "a replica came back to a broker that it had left",
+	markCopyHeldBack:          "an added replica was held back by the throttle",
+	markBrokerDrained:         "a broker was drained",
+	markBrokerRemoved:         "a broker was removed",
+	markBrokerReturned:        "a removed broker came back as a new one",
+	markBrokerAdded:           "a broker was added to a running cluster",
 }
 
 // mark counts that a rare state was reached.

@@ -53,6 +53,8 @@ func (w *World) markReply(m message.Message) {
 		w.markCode(m.Code)
 	case *message.CommitOffsetsReply:
 		w.markCode(m.Code)
+	case *message.AlterReassignmentsReply:
+		w.markOperation(m)
 	case *message.AlterPartitionReply:
 		w.markCode(m.Code)
 	}

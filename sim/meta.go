@@ -18,6 +18,8 @@ type metaBook struct {
 	active  int32 // the last active controller
 	changed []partChange
 	names   map[string]record.TopicID // the newest topic of each name
+	empty   map[message.NodeID]bool   // drained brokers without replicas
+	removed map[message.NodeID]bool   // brokers that were removed and are not back
 }
 
 // seenImages are the versions of a node's images as last looked at.
@@ -94,8 +96,9 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 			w.mark(markTopicDeleted)
 		}
 	}
+	w.markBrokers(m.brokers)
 	for i, b := range image.Brokers() {
-		if i < len(m.brokers) && m.brokers[i] != b && b.Fenced && !m.brokers[i].Fenced {
+		if i < len(m.brokers) && m.brokers[i] != b && m.brokers[i].Node == b.Node && b.Fenced && !m.brokers[i].Fenced {
 			w.mark(markBrokerFenced)
 		}
 	}
@@ -127,6 +130,7 @@ func (w *World) markChange(old, new *message.PartitionChange) {
 		}
 		return
 	}
+	w.markMove(old, new)
 	switch {
 	case len(new.ISR) < len(old.ISR):
 		w.mark(markISRShrunk)
@@ -156,6 +160,7 @@ func imageDigest(image *metadata.Image) uint64 {
 	var r rolling
 	r.fold(uint64(image.NextProducerID()))
 	r.text(image.ClusterID())
+	r.fold(uint64(image.Throttle()))
 	for _, s := range image.SettingsOf() {
 		foldSettingsChange(&r, s)
 	}

@@ -41,7 +41,6 @@ type Node struct {
 	diskFailed bool // in this run: a halt is what must follow
 	forGood    bool // stays broken after the heal
 	absent     bool // has not been added yet
-	absent     bool // has not been added yet
 	// incarnation is what this run of the process registers under at first.
 	incarnation uint64
 	restartIn   Span // how long until the supervisor starts it again after a halt; never: it stays down

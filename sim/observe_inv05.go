@@ -80,6 +80,9 @@ func (o *soundHighWatermark) holds(w *World, n *Node, r *replicaBook, m message.
 	if !w.atlas.clean(int32(m), v.ID) || w.failure != nil {
 		return
 	}
+	if r.part.leftIn[m] > v.LeaderEpoch {
+		return // it left and deleted its log; this leadership is over and does not know yet
+	}
 	var end record.Offset = -1
 	if other != nil && other.exists {
 		end = other.durable

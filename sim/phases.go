@@ -12,6 +12,9 @@ import (
 // begin puts the first events on the agenda.
 func (w *World) begin() {
 	for _, n := range w.nodes[1:] {
+		if n.absent = int(n.id) > w.plan.Cluster.Nodes-w.plan.Cluster.Absent; n.absent {
+			continue
+		}
 		n.startIn(Span(n.random.Below(int64(50 * Millisecond))))
 	}
 	for _, u := range w.clients {
@@ -73,6 +76,9 @@ func (w *World) heal() {
 	w.net.Calm(weather(&calm))
 	for _, n := range w.nodes[1:] {
 		n.mend()
+	}
+	if u := w.operatorUser(); u.up {
+		u.next(Millisecond)
 	}
 	for _, id := range w.plan.Phases.Broken {
 		if n := w.nodes[id]; w.atlas.spares(n.id) {

@@ -31,6 +31,9 @@ type ClusterPlan struct {
 	Nodes  int `json:"nodes"`
 	Voters int `json:"voters"`
 	Racks  int `json:"racks,omitempty"` // 0: no racks
+	// Absent is how many nodes, the last ones, are not there at first: they are
+	// started by add-broker, or when faults are over.
+	Absent int `json:"absent,omitempty"`
 	// Shards is the number of partitions of the internal offsets topic.
 	Shards int `json:"shards,omitempty"`
 	// SwapVoters lets disks of voters be swapped too, fewer than half of them.

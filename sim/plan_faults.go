@@ -45,6 +45,15 @@ const (
 	CreateTopic   FaultKind = "create-topic"   // also one deleted before: another topic
 	AddPartitions FaultKind = "add-partitions" // Strength more
 	DeleteRecords FaultKind = "delete-records" // up to the high watermark
+	// Operators, about replicas and brokers.
+	Reassign       FaultKind = "reassign"        // a partition of Topic goes to other replicas
+	CancelReassign FaultKind = "cancel-reassign" // such a move is called off; without Topic, all are
+	Throttle       FaultKind = "throttle"        // replicas being added copy Strength KiB a second; 0: no limit
+	MoveLeader     FaultKind = "move-leader"     // a replica of a partition of Topic is to lead
+	Drain          FaultKind = "drain"           // a broker gives its replicas away, until the end
+	Retire         FaultKind = "retire"          // a broker is drained, stopped and removed, and comes back new
+	RemoveBroker   FaultKind = "remove-broker"   // refused, as long as the broker runs or holds replicas
+	AddBroker      FaultKind = "add-broker"      // a node that was absent so far is started
 )
 
 // everyNode as a Node strikes all of them.

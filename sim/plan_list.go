@@ -39,6 +39,15 @@ var faultProse = map[FaultKind]string{
 	CreateTopic:   "also one deleted before: another topic",
 	AddPartitions: "Strength more",
 	DeleteRecords: "up to the high watermark",
+
+	Reassign:       "a partition of Topic goes to other replicas",
+	CancelReassign: "a move of replicas is called off; without Topic, all are",
+	Throttle:       "replicas being added copy Strength KiB a second; 0: no limit",
+	MoveLeader:     "a replica of a partition of Topic is to lead",
+	Drain:          "a broker gives its replicas away, until the end",
+	Retire:         "a broker is drained, stopped and removed, and comes back new",
+	RemoveBroker:   "refused, as long as the broker runs or holds replicas",
+	AddBroker:      "a node that was absent so far is started",
 }
 
 // Faults lists all kinds of faults by name, with what each does.

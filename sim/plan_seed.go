@@ -18,6 +18,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Network = drawNetwork(r.Split("network"))
 	p.Disk = drawDisk(r.Split("disk"))
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
+	drawAbsent(r.Split("absent"), p)
 	p.Clients = drawClients(r.Split("clients"), p)
 	p.Faults = drawFaults(r.Split("faults"), p)
 	return p

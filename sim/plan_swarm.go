@@ -17,7 +17,7 @@ type swarm struct {
 }
 
 func swarms() []swarm {
-	return []swarm{
+	return append([]swarm{
 		{"crash", 55, [2]int64{1500, 12_000}, func(d *faultDraw) Fault { return d.onNode(Crash, 50, 6000) }},
 		{"power-loss", 35, [2]int64{2500, 15_000}, func(d *faultDraw) Fault { return d.onNode(PowerLoss, 50, 6000) }},
 		{"blackout", 12, [2]int64{8000, 30_000}, func(d *faultDraw) Fault { return d.everywhere(PowerLoss) }},
@@ -53,7 +53,7 @@ func swarms() []swarm {
 		{"unclean-elect", 8, [2]int64{500, 2500}, func(d *faultDraw) Fault { return Fault{Kind: UncleanElect} }},
 		{"topics", 12, [2]int64{3000, 10_000}, (*faultDraw).topics},
 		{"delete-records", 10, [2]int64{2000, 8000}, func(d *faultDraw) Fault { return Fault{Kind: DeleteRecords, Topic: d.anyTopic().Name} }},
-	}
+	}, operations()...)
 }
 
 // faultDraw draws the faults of one kind.
@@ -93,6 +93,8 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	}
 	faults = append(faults, drawSacrifices(r.Split("sacrifices"), p)...)
 	faults = append(faults, drawLateProposals(r.Split("late proposals"), p)...)
+	faults = append(faults, drawMoves(r.Split("moves"), p)...)
+	faults = append(faults, drawArrivals(r.Split("arrivals"), p)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:

@@ -28,6 +28,7 @@ func (w *World) unrest() []string {
 	w.controllerUnrest(add)
 	if w.newest() != nil {
 		w.partitionUnrest(add)
+		w.moveUnrest(add)
 		w.groupUnrest(add)
 	}
 	for _, u := range w.clients {

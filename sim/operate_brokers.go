@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// broker strikes with what an operator does about brokers.
+func (o *operator) broker(w *World, u *user, f *activeFault) {
+	n := w.target(f.plan)
+	if n == nil {
+		return
+	}
+	switch f.plan.Kind {
+	case Drain:
+		o.order(u, "drain", &message.DrainBroker{Node: n.node()})
+		if f.plan.For > 0 {
+			f.undo = append(f.undo, func() { o.order(u, "undrain", &message.DrainBroker{Node: n.node(), Undo: true}) })
+		}
+	case RemoveBroker:
+		o.order(u, "remove-broker", &message.UnregisterBroker{Node: n.node()})
+	case Retire:
+		o.order(u, "drain", &message.DrainBroker{Node: n.node()})
+		o.retiring = append(o.retiring, retirement{node: n, until: w.now + 20*Second, back: max(f.plan.For, Millisecond)})
+		u.next(100 * Millisecond)
+	}
+}
+
+// retirement is a broker that is taken out of the cluster in good order: it is
+// drained, and when it is empty shut down and removed; later it comes back as a
+// new one.
+type retirement struct {
+	node    *Node
+	until   Span // given up then
+	back    Span
+	stopped bool
+}
+
+// act takes every retirement as far as it goes now.
+func (o *operator) act(u *user, _ uint64) {
+	w := u.world
+	if w.phase >= draining {
+		o.retiring = nil
+		o.help(w, u)
+		return
+	}
+	kept := o.retiring[:0]
+	for _, r := range o.retiring {
+		if w.now < r.until && o.retire(w, u, &r) {
+			kept = append(kept, r)
+		}
+	}
+	if o.retiring = kept; len(kept) > 0 {
+		u.next(200 * Millisecond)
+	}
+}
+
+// retire says whether a retirement goes on.
+func (o *operator) retire(w *World, u *user, r *retirement) bool {
+	image, n := w.newest(), r.node
+	b := image.Broker(n.node())
+	switch {
+	case b == nil:
+		o.order(u, "undrain", &message.DrainBroker{Node: n.node(), Undo: true}) // too late, and refused
+		return false
+	case !b.Draining && !r.stopped:
+		return true // the request is on its way
+	case image.Hosts(n.node()) > 0:
+		return true
+	case !r.stopped:
+		r.stopped = true
+		n.restartIn = r.back
+		if n.up {
+			n.step(effect.Shutdown{})
+			w.in(30*Second, event{kind: evNodeDies, place: n.id, run: n.run, arg: 2})
+		}
+	case b.Fenced && o.open == 0:
+		o.order(u, "remove-broker", &message.UnregisterBroker{Node: n.node()})
+	}
+	return true
+}
+
+// help does what an operator has to do so that the cluster can come to rest: it
+// lifts the throttle, calls off moves to nodes that are broken for good, and
+// with nodes missing gives up drains, for which there may be nobody left.
+func (o *operator) help(w *World, u *user) {
+	if w.phase >= over || w.quiet > 0 {
+		return
+	}
+	u.next(500 * Millisecond)
+	image := w.newest()
+	if image == nil || o.open > 0 {
+		return
+	}
+	if image.Throttle() > 0 {
+		o.order(u, "throttle", &message.AlterReassignments{Throttle: -1})
+	}
+	broken := func(id message.NodeID) bool { return w.nodes[id].forGood }
+	missing := false
+	for _, n := range w.nodes[1:] {
+		missing = missing || n.forGood
+	}
+	if !missing {
+		return
+	}
+	for _, b := range image.Brokers() {
+		if b.Draining {
+			o.order(u, "undrain", &message.DrainBroker{Node: b.Node, Undo: true})
+		}
+	}
+	o.cancel(u, movesOf(image, func(p *message.PartitionChange) bool {
+		for _, m := range p.Replicas {
+			if broken(m) {
+				return true
+			}
+		}
+		return false
+	}))
+}
+
+// moveUnrest says which operations on replicas and brokers have not come to an
+// end.
+func (w *World) moveUnrest(add complain) {
+	image := w.newest()
+	for p := range image.Partitions() {
+		if len(p.Target) > 0 && !w.book.part(p.ID).forsaken() {
+			add("a move of replicas does not end", "to %v, adding %v, of %s", p.Target, p.Adding, w.tellPartition(p))
+		}
+	}
+	for _, b := range image.Brokers() {
+		if b.Draining && image.Hosts(b.Node) > 0 && !w.keptOnly(b.Node) {
+			add("a broker is not drained", "node %d holds %d replicas", b.Node, image.Hosts(b.Node))
+		}
+	}
+}
+
+// keptOnly says that all that a broker holds are partitions that are offline
+// until an operator acts: there is nobody to copy them from.
+func (w *World) keptOnly(id message.NodeID) bool {
+	for p := range w.newest().Partitions() {
+		if contains(p.Replicas, id) && !w.book.part(p.ID).forsaken() {
+			return false
+		}
+	}
+	return true
+}
+
+// addBroker starts a node that has never run.
+func (w *World) addBroker(n *Node) {
+	if n != nil && !n.up && n.absent {
+		n.absent = false
+		w.mark(markBrokerAdded)
+		n.startIn(Millisecond)
+	}
+}
