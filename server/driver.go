@@ -185,9 +185,6 @@ func (d *driver) take(inputs []effect.Input) {
 		d.net.Flush()
 		inputs = inputs[n:]
 	}
-	if d.tape != nil {
-		d.tape.Kick()
-	}
 	d.tally.stepSeconds.Add(time.Since(start).Seconds())
 }
 

@@ -25,6 +25,7 @@ const (
 	outSaveQuorum
 	outReplaceQuorum
 	outHalt
+	outConfigureLog
 )
 
 // Effect is an effect as a tape keeps it.
@@ -74,6 +75,8 @@ func (p *packer) effect(to []byte, e effect.Effect) ([]byte, error) {
 		return p.summed(to, &e, b...)
 	case effect.Halt:
 		return p.value(append(to, outHalt), &e)
+	case effect.ConfigureLog:
+		return p.value(append(to, outConfigureLog), &e)
 	}
 	return to, fmt.Errorf("no form is known for the effect %T", e)
 }
@@ -131,6 +134,8 @@ func readEffect(r *pack.Reader) (Effect, error) {
 		return summedEffect[effect.ReplaceQuorum](r)
 	case outHalt:
 		return plainEffect[effect.Halt](r)
+	case outConfigureLog:
+		return plainEffect[effect.ConfigureLog](r)
 	default:
 		return Effect{}, malformed("an effect of kind %d, which this code does not know", kind)
 	}

@@ -29,7 +29,7 @@ var allInputs = []effect.Input{
 var allEffects = []effect.Effect{
 	effect.Send{}, effect.Reply{}, effect.CreateLog{}, effect.DeleteLog{}, effect.Append{}, effect.Flush{},
 	effect.Truncate{}, effect.Reset{}, effect.TrimPrefix{}, effect.Checkpoint{}, effect.Read{}, effect.FindTime{},
-	effect.SaveQuorum{}, effect.ReplaceQuorum{}, effect.Halt{},
+	effect.SaveQuorum{}, effect.ReplaceQuorum{}, effect.Halt{}, effect.ConfigureLog{},
 }
 
 // declared are the types of package effect that have a method.

@@ -27,30 +27,35 @@ const (
 	// writeEvery gathers what is written: what is younger is lost when the process
 	// is killed.
 	writeEvery = 20 * time.Millisecond
+	// writeSize is how much is written without waiting for more.
+	writeSize = 1 << 20
 	// maxWaiting bounds the bytes that wait for a slow disk. Beyond it the tape
 	// ends: the node is not held up.
 	maxWaiting = 64 << 20
 	// keepBuffer is the largest buffer that is used again.
-	keepBuffer = 4 << 20
+	keepBuffer = 8 << 20
 )
 
 // Recorder writes the tape of a running node. All but Close is to be called by
-// whoever steps the core; the writing is done by a goroutine of its own.
+// whoever steps the core; the writing is done by a goroutine of its own, from one
+// of two buffers while steps go to the other.
 type Recorder struct {
 	log     *slog.Logger
 	limit   int64
 	path    string
 	encoder *Encoder
-	steps   []byte // made since Kick
-	total   int64
-	ended   bool
 
 	mu      sync.Mutex
-	waiting []byte
+	steps   []byte // not yet written
+	written int64  // handed to the writer before
+	inStep  bool   // steps ends within a step
+	ended   bool
 	failed  error // of the writing
-	wake    chan struct{}
-	stop    chan struct{}
-	done    chan struct{}
+
+	wake chan struct{} // there is something to write
+	full chan struct{} // there is much to write
+	stop chan struct{}
+	done chan struct{}
 }
 
 // Record begins a tape for a core that is about to be made.
@@ -69,8 +74,8 @@ func Record(o Options, h *Header, found *effect.Recovered) (*Recorder, error) {
 		return nil, fmt.Errorf("tape: %w", err)
 	}
 	r := &Recorder{
-		log: o.Log, limit: o.Limit, path: path, encoder: encoder, total: int64(len(start)), waiting: start,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		log: o.Log, limit: o.Limit, path: path, encoder: encoder, steps: start,
+		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if r.limit == 0 {
 		r.limit = DefaultLimit
@@ -83,70 +88,61 @@ func Record(o Options, h *Header, found *effect.Recovered) (*Recorder, error) {
 // Path is the file.
 func (r *Recorder) Path() string { return r.path }
 
-// Begin notes the input of a step, before the core takes it.
+// Begin notes the input of a step, before the core takes it. It never waits for
+// the disk; nor does End.
 func (r *Recorder) Begin(now message.Now, in effect.Input) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
+	first := len(r.steps) == 0
 	var err error
 	if r.steps, err = r.encoder.Begin(r.steps, now, in); err != nil {
 		r.end(err.Error())
+	}
+	r.inStep = !r.ended
+	if first {
+		signal(r.wake)
 	}
 }
 
 // End notes the effects of the step, before they are carried out.
 func (r *Recorder) End(effects []effect.Effect) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
+	r.inStep = false
 	var err error
-	if r.steps, err = r.encoder.End(r.steps, effects); err != nil {
+	r.steps, err = r.encoder.End(r.steps, effects)
+	switch size := len(r.steps); {
+	case err != nil:
 		r.end(err.Error())
+	case r.failed != nil:
+		r.end(r.failed.Error())
+	case size > maxWaiting:
+		r.end("the disk does not take it as fast as it comes")
+	case r.written+int64(size) > r.limit:
+		r.end(fmt.Sprintf("it has reached its limit of %d bytes", r.limit))
+	case size > writeSize:
+		signal(r.full)
 	}
 }
 
-// end ends the tape before the node does.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// end ends the tape before the node does. r.mu is held.
 func (r *Recorder) end(why string) {
 	r.ended = true
 	r.steps = r.encoder.Finish(r.steps, why)
 	r.log.Warn("the recording ends here; the node goes on", "file", r.path, "reason", why)
-}
-
-// Kick lets the steps so far be written. It never waits for the disk.
-func (r *Recorder) Kick() {
-	if len(r.steps) == 0 {
-		return
-	}
-	if !r.ended && r.total+int64(len(r.steps)) > r.limit {
-		r.end(fmt.Sprintf("it has reached its limit of %d bytes", r.limit))
-	}
-	r.mu.Lock()
-	if !r.ended && (r.failed != nil || len(r.waiting)+len(r.steps) > maxWaiting) {
-		why := "the disk does not take it as fast as it comes"
-		if r.failed != nil {
-			why = r.failed.Error()
-		}
-		r.steps = r.steps[:0] // a tape has whole steps, up to some step
-		r.end(why)
-	}
-	first := len(r.waiting) == 0
-	r.waiting = append(r.waiting, r.steps...)
-	r.mu.Unlock()
-	r.total += int64(len(r.steps))
-	r.steps = reuse(r.steps)
-	if first {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func reuse(b []byte) []byte {
-	if cap(b) > keepBuffer {
-		return nil
-	}
-	return b[:0]
 }
 
 // write is the goroutine that writes.
@@ -158,26 +154,42 @@ func (r *Recorder) write(f *os.File) {
 		case <-r.wake:
 			select {
 			case <-time.After(writeEvery):
+			case <-r.full:
 			case <-r.stop:
 			}
+		case <-r.full:
 		case <-r.stop:
 			open = false
 		}
-		r.mu.Lock()
-		all := r.waiting
-		r.waiting = spare
-		failed := r.failed
-		r.mu.Unlock()
-		if failed == nil && len(all) > 0 {
-			if _, err := f.Write(all); err != nil {
-				r.fail(err)
-			}
+		steps := r.take(spare)
+		if _, err := f.Write(steps); err != nil {
+			r.fail(err)
 		}
-		spare = reuse(all)
+		if spare = steps[:0]; cap(spare) > keepBuffer {
+			spare = nil
+		}
 	}
 	if err := f.Close(); err != nil {
 		r.fail(err)
 	}
+}
+
+// take takes what is to be written and leaves an empty buffer for it. It takes
+// nothing after a failure.
+func (r *Recorder) take(empty []byte) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.inStep {
+		signal(r.wake) // whole steps only, so that the buffer can be taken away
+		return empty
+	}
+	steps := r.steps
+	r.steps = empty
+	r.written += int64(len(steps))
+	if r.failed != nil {
+		return steps[:0]
+	}
+	return steps
 }
 
 func (r *Recorder) fail(err error) {
@@ -189,11 +201,12 @@ func (r *Recorder) fail(err error) {
 // Close ends the tape and waits until it is written. The core must not be stepped
 // any more.
 func (r *Recorder) Close() error {
+	r.mu.Lock()
 	if !r.ended {
 		r.ended = true
 		r.steps = r.encoder.Finish(r.steps, "the node has ended")
 	}
-	r.Kick()
+	r.mu.Unlock()
 	close(r.stop)
 	<-r.done
 	if r.failed != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -42,8 +43,8 @@ func TestARecorderWritesWholeStepsUpToItsEnd(t *testing.T) {
 	for i := range 1000 {
 		r.Begin(message.Now{Mono: message.Time(i)}, effect.Tick{})
 		r.End([]effect.Effect{effect.Halt{Reason: "for the sake of it"}})
-		if i%10 == 0 {
-			r.Kick()
+		if i%100 == 0 {
+			runtime.Gosched()
 		}
 	}
 	require.NoError(t, r.Close())
@@ -58,7 +59,6 @@ func TestARecorderStopsAtItsLimitAndTheNodeGoesOn(t *testing.T) {
 	for range 1000 {
 		r.Begin(message.Now{}, effect.DiskFailed{Detail: strings.Repeat("x", 90)})
 		r.End(nil)
-		r.Kick()
 	}
 	require.NoError(t, r.Close())
 	steps, end := read(t, r.Path())
@@ -73,11 +73,10 @@ func TestARecorderStopsAtItsLimitAndTheNodeGoesOn(t *testing.T) {
 func TestARecorderNeverWaitsForItsDisk(t *testing.T) {
 	r, said := recording(t, 0)
 	r.mu.Lock()
-	r.waiting = make([]byte, maxWaiting) // a disk that takes nothing
+	r.steps = append(r.steps, make([]byte, maxWaiting)...) // a disk that takes nothing
+	r.inStep = true
 	r.mu.Unlock()
-	r.Begin(message.Now{}, effect.Tick{})
 	r.End(nil)
-	r.Kick()
 	require.True(t, r.ended)
 	require.Contains(t, said.String(), "the disk does not take it as fast as it comes")
 	require.NoError(t, r.Close())
