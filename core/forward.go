@@ -72,6 +72,9 @@ func (f *forwards) wake() message.Time {
 }
 
 func (f *forwards) tick(now message.Time, controller message.NodeID, out *effect.Out) {
+	if len(f.waiting) == 0 {
+		return
+	}
 	kept := f.waiting[:0]
 	for _, w := range f.waiting {
 		if now >= w.deadline {

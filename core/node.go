@@ -71,9 +71,12 @@ func (n *Node) Step(now message.Now, in effect.Input, out *effect.Out) {
 	}
 	n.replicaOut.Out = out
 	n.input(now, in, out)
-	n.settle(now, out)
+	seen := n.settle(now, 0, out)
+	if n.halted {
+		return
+	}
 	n.tick(now, out)
-	n.settle(now, out)
+	n.settle(now, seen, out)
 }
 
 // Wake is the time of this node's clock at which it wants a Tick.
@@ -109,13 +112,13 @@ func (n *Node) tick(now message.Now, out *effect.Out) {
 const maxRounds = 10000
 
 // settle carries what the rooms told one another, and what the node sent to
-// itself, until nothing is left.
-func (n *Node) settle(now message.Now, out *effect.Out) {
-	scanned := 0
+// itself, until nothing is left. The first scanned effects were looked at; it
+// returns how many that are in the end.
+func (n *Node) settle(now message.Now, scanned int, out *effect.Out) int {
 	for range maxRounds {
 		scanned = n.collectSelfMail(scanned, out)
 		if n.halted {
-			return
+			return scanned
 		}
 		if len(n.selfMail) > 0 {
 			m := n.selfMail[0]
@@ -125,10 +128,11 @@ func (n *Node) settle(now message.Now, out *effect.Out) {
 		}
 		n.selfMail = nil
 		if !n.carry(now, out) {
-			return
+			return scanned
 		}
 	}
 	n.halt("rooms of the core answer one another without end: this is a bug", out)
+	return len(out.List)
 }
 
 // collectSelfMail takes messages to this node itself, and whatever follows a
@@ -141,7 +145,9 @@ func (n *Node) collectSelfMail(from int, out *effect.Out) int {
 			n.selfMail = append(n.selfMail, s.Msg)
 			continue
 		}
-		out.List[kept] = e
+		if kept < i {
+			out.List[kept] = e
+		}
 		kept++
 		if _, ok := e.(effect.Halt); ok {
 			n.halted = true

@@ -18,7 +18,7 @@ func (r *Recorder) Reuse(ops []Operation) {
 func (r *Recorder) Begin(op Operation) int64 {
 	op.Outcome = Unknown
 	op.Return = Open
-	return r.add(op)
+	return r.add(&op)
 }
 
 // End notes the answer to a call. fill, when not nil, writes what came back.
@@ -38,17 +38,17 @@ func (r *Recorder) End(id, at int64, outcome Outcome, fill func(*Operation)) {
 func (r *Recorder) Moment(op Operation) {
 	op.Outcome = OK
 	op.Return = op.Invoke
-	r.add(op)
+	r.add(&op)
 }
 
 // add doubles the room when it is used up: operations are large, and histories
 // long.
-func (r *Recorder) add(op Operation) int64 {
+func (r *Recorder) add(op *Operation) int64 {
 	if len(r.ops) == cap(r.ops) {
 		r.ops = slices.Grow(r.ops, max(256, len(r.ops)))
 	}
 	op.ID = int64(len(r.ops))
-	r.ops = append(r.ops, op)
+	r.ops = append(r.ops, *op)
 	return op.ID
 }
 

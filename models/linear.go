@@ -64,19 +64,22 @@ type (
 	read     struct{ end int64 }
 )
 
-// logModel is an append-only log. Its state is the offset of the last record:
+// nothingAppended is the state of an empty log.
+var nothingAppended any = appended{-1, -1}
+
+// logModel is an append-only log. Its state is the append of the last record:
 // which record stands where is known from the log at rest, so that appends
 // without an answer are no longer in doubt (unanswered appends make the search
 // explode). A read may show an older state than the present one, as consumers
 // may ask a leader that does not know yet that it is deposed; it must not show
 // what was not yet appended.
 var logModel = porcupine.Model{
-	Init: func() any { return int64(-1) },
+	Init: func() any { return nothingAppended },
 	Step: func(state, input, _ any) (bool, any) {
-		last := state.(int64)
+		last := state.(appended).offset
 		switch in := input.(type) {
 		case appended:
-			return last == in.before, in.offset
+			return last == in.before, input
 		case read:
 			return in.end <= last, state
 		}
@@ -93,7 +96,7 @@ func logOperations(p *partition) []porcupine.Operation {
 		op     *history.Operation
 		offset int64
 	}
-	var list []placed
+	list := make([]placed, 0, len(p.publishes))
 	for _, op := range p.publishes {
 		where := p.where[string(op.Value)]
 		if len(where) == 0 || where[0] < p.final.Start {
@@ -102,7 +105,7 @@ func logOperations(p *partition) []porcupine.Operation {
 		list = append(list, placed{op, where[0]})
 	}
 	slices.SortFunc(list, func(a, b placed) int { return cmp.Compare(a.offset, b.offset) })
-	var ops []porcupine.Operation
+	ops := make([]porcupine.Operation, 0, len(list)+len(p.reads))
 	before := int64(-1)
 	for _, l := range list {
 		ret := l.op.Return

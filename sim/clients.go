@@ -24,6 +24,11 @@ type user struct {
 
 	machine *client.Client
 	out     client.Out
+	effect  struct { // the one that is carried out
+		call  client.Call
+		done  client.Done
+		event client.Event
+	}
 	script  script
 	run     uint32 // counts process starts and ends
 	session int32  // counts starts
@@ -36,6 +41,7 @@ type user struct {
 	calls  []openCall
 	told   session
 	ops    map[client.Op]*openOp
+	spare  []*openOp // of publishes, for the next ones
 	lastOp client.Op
 	depth  int // steps within steps
 
@@ -371,16 +377,20 @@ func (u *user) step(in client.Input) {
 }
 
 // carryOut does what one effect of the machine asks for.
-func (u *user) carryOut(e client.Effect) {
+func (u *user) carryOut(given client.Effect) {
 	w := u.world
-	switch e := e.(type) {
+	switch given := given.(type) {
 	case client.Call:
-		u.call(&e)
+		e := &u.effect.call
+		*e = given
+		u.call(e)
 	case client.Hangup:
-		node := w.endpointOf(e.Node, e.Address)
+		node := w.endpointOf(given.Node, given.Address)
 		w.net.Hangup(u.endpoint, node)
 		u.failCalls(node, ^uint32(0), client.Broken)
 	case client.Done:
+		e := &u.effect.done
+		*e = given
 		op := u.ops[e.Op]
 		if op == nil {
 			w.fail("INV-10", 0, "a client's operation ends twice", "client %d reports the end of operation %d twice", u.plan.ID, e.Op)
@@ -396,17 +406,35 @@ func (u *user) carryOut(e client.Effect) {
 		}
 		u.record(op, &e.Result)
 		u.script.done(u, op, &e.Result)
+		if op.what == opPublish && w.witness == nil {
+			u.spare = append(u.spare, op)
+		}
 	case client.Event:
+		e := &u.effect.event
+		*e = given
 		w.hash.fold(uint64(e.Kind)<<32 ^ uint64(e.MemberEpoch))
 		if w.tracing {
-			w.tell("client %d is told: %s", u.plan.ID, describeEvent(&e))
+			w.tell("client %d is told: %s", u.plan.ID, describeEvent(e))
 		}
 		if w.witness != nil {
-			w.witness.tells(u, &e)
+			w.witness.tells(u, e)
 		}
-		u.recordEvent(&e)
-		u.script.event(u, &e)
+		u.recordEvent(e)
+		u.script.event(u, e)
 	}
+}
+
+// newPublish is the openOp of a publish. Nobody but a witness keeps one
+// beyond its result.
+func (u *user) newPublish(id int64) *openOp {
+	var o *openOp
+	if k := len(u.spare); k > 0 {
+		o, u.spare = u.spare[k-1], u.spare[:k-1]
+	} else {
+		o = new(openOp)
+	}
+	*o = openOp{id: id, what: opPublish}
+	return o
 }
 
 // call sends a request over the network.

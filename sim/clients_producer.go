@@ -2,6 +2,7 @@ package sim
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -41,7 +42,7 @@ func (p *producer) act(u *user, _ uint64) {
 	if u.plan.Burst > 1 {
 		burst = int(u.random.Between(1, int64(u.plan.Burst)))
 	}
-	var batch client.Inputs
+	batch := make(client.Inputs, 0, burst)
 	for range burst {
 		batch = append(batch, p.publish(u, p.draw(u)))
 	}
@@ -86,13 +87,16 @@ func (p *producer) publish(u *user, op *ClientOp) client.Input {
 		Timestamp: int64(in.Timestamp), Acks: int8(u.plan.Acks), Idempotent: u.plan.Idempotent && u.plan.Acks == -1,
 		Offset: history.None, Sequence: p.sent, HighWatermark: history.None, LogStart: history.None,
 	})
-	o := &openOp{id: id, what: opPublish}
+	o := u.newPublish(id)
 	u.ops[in.Op] = o
 	if w.witness != nil {
 		w.witness.asks(u, o, &history.Operation{Topic: in.Topic, Value: in.Value})
 	}
 	return in
 }
+
+// letters is the alphabet, again and again.
+var letters = strings.Repeat("abcdefghijklmnopqrstuvwxyz", 10)
 
 func (p *producer) value(u *user, size int) []byte {
 	if size == 0 {
@@ -107,8 +111,8 @@ func (p *producer) value(u *user, size int) []byte {
 	v = strconv.AppendInt(v, p.sent, 10)
 	if len(v) < size {
 		v = append(v, '|')
-		for len(v) < size {
-			v = append(v, byte('a'+len(v)%26))
+		for n := len(v); n < size; n = len(v) {
+			v = append(v, letters[n%26:][:min(size-n, len(letters)-n%26)]...)
 		}
 	}
 	return v

@@ -47,12 +47,15 @@ type event struct {
 // due is a heap entry: entries are ordered by time, then by the order in which
 // they were made, so that the order of a run never depends on the heap.
 type due struct {
-	at   Span
-	seq  uint64
-	slot int32
+	at  Span
+	key uint64 // its number, then slotBits for where the event is
 }
 
-func (a due) before(b due) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
+// slotBits is room for a million events that wait, and for more numbers than a
+// run can count.
+const slotBits = 20
+
+func (a due) before(b due) bool { return a.at < b.at || a.at == b.at && a.key < b.key }
 
 // agenda is the one heap of a run: four children a node, entries by value and
 // events in a slab, because half the cost of a simulation is here.
@@ -75,7 +78,10 @@ func (a *agenda) add(at Span, e event) {
 		a.slab = append(a.slab, e)
 	}
 	a.seq++
-	d := due{at, a.seq, slot}
+	if slot >= 1<<slotBits {
+		panic("sim: more than a million events wait")
+	}
+	d := due{at, a.seq<<slotBits | uint64(slot)}
 	a.heap = append(a.heap, d)
 	i := len(a.heap) - 1
 	for i > 0 {
@@ -100,9 +106,10 @@ func (a *agenda) next() (at Span, e event, ok bool) {
 	if len(a.heap) > 0 {
 		a.sink(last)
 	}
-	e = a.slab[top.slot]
-	a.slab[top.slot].packet = nil
-	a.free = append(a.free, top.slot)
+	slot := int32(top.key & (1<<slotBits - 1))
+	e = a.slab[slot]
+	a.slab[slot].packet = nil
+	a.free = append(a.free, slot)
 	return top.at, e, true
 }
 

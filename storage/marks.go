@@ -209,7 +209,7 @@ func (m *marks) touch(n int) {
 
 // write writes one copy of a slot or both. mu is held.
 func (m *marks) write(n int, first, second bool) error {
-	m.buf = m.slots[n].encode(n)
+	m.slots[n].encode(m.buf[:], n)
 	if first {
 		if err := writeFull(m.file, m.buf[:], slotPosition(n)); err != nil {
 			return err

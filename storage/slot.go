@@ -68,8 +68,8 @@ const (
 	slotLeaving = 4
 )
 
-func (s *slot) encode(n int) [slotSize]byte {
-	var b [slotSize]byte
+// encode writes a slot to the first slotSize bytes of b.
+func (s *slot) encode(b []byte, n int) {
 	var flags uint32
 	if s.live {
 		flags |= slotLive
@@ -91,7 +91,6 @@ func (s *slot) encode(n int) [slotSize]byte {
 	binary.BigEndian.PutUint32(b[52:], s.names)
 	binary.BigEndian.PutUint32(b[56:], uint32(n)) // a write that went elsewhere is noticed
 	binary.BigEndian.PutUint32(b[60:], checksum(b[:60]))
-	return b
 }
 
 // decodeSlot reads one copy. A slot that was never used is all zeros, and ok.
@@ -123,6 +122,7 @@ func decodeSlot(b []byte, n int) (s slot, ok bool) {
 // decodeMarks reads the file. broken: there are slots of which no copy is
 // intact. No slots at all: the file is lost.
 func decodeMarks(b []byte) (slots []slot, broken bool) {
+	slots = make([]slot, 0, len(b)/(2*slotSize))
 	for n := 0; slotPosition(n)+copyGap+slotSize <= int64(len(b)); n++ {
 		if n > journalSlot && slots[journalSlot].live && n >= int(slots[journalSlot].hw) {
 			break
@@ -149,9 +149,9 @@ func encodeMarks(slots []slot) []byte {
 		if slots[n].version == 0 {
 			continue
 		}
-		c := slots[n].encode(n)
-		copy(b[slotPosition(n):], c[:])
-		copy(b[slotPosition(n)+copyGap:], c[:])
+		at := b[slotPosition(n):]
+		slots[n].encode(at, n)
+		copy(at[copyGap:], at[:slotSize])
 	}
 	return b
 }

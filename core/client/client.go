@@ -33,6 +33,7 @@ type Client struct {
 	calls    map[uint64]*call
 	nodes    map[message.NodeID]*node
 	dirty    []*node // whose outboxes are looked at when the step ends
+	spare    []*node // room for the next dirty
 
 	cluster      cluster
 	coordinators map[string]*coordinator
@@ -123,11 +124,13 @@ func (c *Client) settle() {
 	c.consumer.settle()
 	for len(c.dirty) > 0 {
 		dirty := c.dirty
-		c.dirty = nil
+		c.dirty, c.spare = c.spare[:0], nil // pumping may touch nodes again
 		for _, n := range dirty {
 			n.dirty = false
 			c.producer.pump(n)
 		}
+		clear(dirty)
+		c.spare = dirty
 	}
 	c.cluster.settle()
 }

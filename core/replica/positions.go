@@ -61,7 +61,8 @@ func diverges(l *log.Log, offset record.Offset, epoch record.LeaderEpoch) *messa
 	if end.Epoch == epoch && offset <= end.End {
 		return nil
 	}
-	return &end
+	diverging := end // only what is told is put aside for the reply
+	return &diverging
 }
 
 // hear counts a position that a fetch has stated in this epoch, and whose
