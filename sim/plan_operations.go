@@ -9,11 +9,20 @@ func operations() []swarm {
 		{"reassign", 30, [2]int64{800, 6000}, func(d *faultDraw) Fault { return Fault{Kind: Reassign, Topic: d.anyTopic().Name} }},
 		{"cancel-reassign", 20, [2]int64{800, 6000}, (*faultDraw).cancelMove},
 		{"throttle", 20, [2]int64{3000, 12_000}, (*faultDraw).throttle},
-		{"drain", 12, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onNode(Drain, 2000, 12_000) }},
-		{"retire", 10, [2]int64{8000, 25_000}, func(d *faultDraw) Fault { return d.onNode(Retire, 200, 6000) }},
+		{"drain", 25, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onSpare(Drain, 2000, 12_000) }},
+		{"retire", 25, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onSpare(Retire, 200, 6000) }},
 		{"remove-broker", 8, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.onNode(RemoveBroker, 0, 0) }},
 		{"move-leader", 20, [2]int64{800, 6000}, func(d *faultDraw) Fault { return Fault{Kind: MoveLeader, Topic: d.anyTopic().Name} }},
 	}
+}
+
+// onSpare strikes a node of a cluster in which others can take what it holds;
+// seldom one of a cluster that is too small, which must refuse.
+func (d *faultDraw) onSpare(kind FaultKind, low, high int64) Fault {
+	if d.plan.Cluster.Nodes < 4 && !d.r.OneIn(4) {
+		return Fault{}
+	}
+	return d.onNode(kind, low, high)
 }
 
 // cancelMove calls off the move of one partition, or all moves.
@@ -74,6 +83,9 @@ func drawMoves(r *chance.Stream, p *Plan) (faults []Fault) {
 		t := &p.Topics[r.Below(int64(len(p.Topics)))]
 		place := t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
 		step := Span(r.Between(20, 600)) * Millisecond
+		if r.OneIn(2) { // so that the moves take their time
+			faults = append(faults, Fault{At: at - 10*Millisecond, Kind: Throttle, Strength: int(r.Between(1, 30))})
+		}
 		for k := range r.Between(2, 6) {
 			f := Fault{At: at + Span(k)*step, Kind: Reassign, Topic: t.Name}
 			if r.OneIn(4) {
