@@ -47,8 +47,8 @@ type Case struct {
 	// Lossy are the partitions of which records may have been given up: an
 	// operator's unclean election said so, or the topic is gone.
 	Lossy map[Place]bool
-	// Forgotten are the groups whose coordinator's log may have been given up:
-	// members, epochs and positions may be gone.
+	// Forgotten are the groups whose coordinator's log may have been given up, or
+	// expired: members, epochs and positions may be gone.
 	Forgotten map[string]bool
 	// Internal are the topics that the cluster writes by itself: what readers
 	// see there was published by no client.

@@ -189,6 +189,8 @@ func newScript(u *user) script {
 		return &chaos{}
 	case Malformed:
 		return &chaos{malformed: true}
+	case Hoarder:
+		return &hoarder{}
 	case operatorRole:
 		return &operator{}
 	case auditorRole:

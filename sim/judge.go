@@ -26,7 +26,7 @@ func (w *World) judge() {
 	}
 	c.Forgotten = map[string]bool{}
 	for i := range w.plan.Clients {
-		if g := w.plan.Clients[i].Group; g != "" && w.shardGivenUp(g) {
+		if g := w.plan.Clients[i].Group; g != "" && (w.shardGivenUp(g) || w.plan.Timing.OffsetRetention > 0) {
 			c.Forgotten[g] = true
 		}
 	}

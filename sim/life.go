@@ -80,6 +80,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 			Partitions:        int32(c.Shards),
 			SessionTimeout:    message.Duration(t.GroupSession),
 			HeartbeatInterval: message.Duration(t.GroupHeartbeat),
+			OffsetsRetention:  message.Duration(t.OffsetRetention),
 		},
 		Tidying: core.Tidying{
 			CheckpointBatches: c.Tidy, QuorumEntries: c.Tidy, QuorumKept: c.Tidy / 4,

@@ -46,6 +46,8 @@ const (
 	markStaleCommitRefused
 	markUnknownMemberRefused
 	markRebalanced
+	markHoarded
+	markPositionsExpired
 	markCoordinatorMoved
 	markTopicDeleted
 	markTopicRecreated
@@ -111,6 +113,8 @@ var markNames = [marksEnd]string{
 	markStaleCommitRefused:    "a stale commit was refused",
 	markUnknownMemberRefused:  "an unknown member was refused",
 	markRebalanced:            "partitions moved between members",
+	markHoarded:               "a member kept what it was to give up",
+	markPositionsExpired:      "committed positions of an empty group expired",
 	markCoordinatorMoved:      "a group moved to another coordinator",
 	markTopicDeleted:          "a topic was deleted",
 	markTopicRecreated:        "a topic was made again under its name",

@@ -8,10 +8,12 @@ import (
 )
 
 // oneOwner is INV-21: at no moment would a coordinator accept commits for one
-// partition from two members of a group.
+// partition from two members of a group, nor has two members under one instance
+// id (KIP-345), of which one would have to be shut out later.
 type oneOwner struct {
 	blind
 	owners map[claim]string
+	seats  map[seat]string
 	last   map[claim]string // the last owner that any coordinator knew
 }
 
@@ -21,6 +23,9 @@ type claim struct {
 	id    record.PartitionID
 }
 
+// seat is an instance of a group.
+type seat struct{ group, instance string }
+
 func (*oneOwner) Invariant() string { return "INV-21" }
 
 func (o *oneOwner) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
@@ -29,7 +34,25 @@ func (o *oneOwner) Stepped(w *World, n *Node, in effect.Input, out []effect.Effe
 	}
 	if c := n.Core(); c != nil {
 		o.judge(w, n, c.Groups().EachOwner)
+		o.instances(w, n, c.Groups().EachInstance)
 	}
+}
+
+// instances holds the members under instance ids on one node against the others.
+func (o *oneOwner) instances(w *World, n *Node, each func(func(group, instance, member string) bool)) {
+	if o.seats == nil {
+		o.seats = map[seat]string{}
+	}
+	clear(o.seats)
+	each(func(group, instance, member string) bool {
+		at := seat{group, instance}
+		if other, ok := o.seats[at]; ok {
+			w.fail("INV-21", n.id, "two members are one instance", "the coordinator on node %d has the members %q and %q of group %q under one instance %q", n.id, other, member, group, instance)
+			return false
+		}
+		o.seats[at] = member
+		return true
+	})
 }
 
 // judge holds every right to commit on one node against the others.

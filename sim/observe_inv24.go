@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -18,6 +19,7 @@ type committedOffsets struct {
 	came   map[asking]uint64 // the step in which a request came
 	claims map[claim]*commitBook
 	wiped  map[string]bool // groups of which somebody asked to delete something
+	alive  map[string]Span // when the leader of a group's shard last answered a member
 }
 
 // asking is a request on its way through a node.
@@ -59,6 +61,8 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 			o.stored(w, n, reply.Token, m)
 		case *message.FetchOffsetsReply:
 			o.told(w, n, reply.Token, m)
+		case *message.GroupHeartbeatReply:
+			o.beaten(w, n, n.tokens[reply.Token].request, m)
 		}
 	}
 }
@@ -67,6 +71,7 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
 	if o.came == nil {
 		o.came, o.claims, o.wiped = map[asking]uint64{}, map[claim]*commitBook{}, map[string]bool{}
+		o.alive = map[string]Span{}
 	}
 	switch m := r.Msg.(type) {
 	case *message.CommitOffsets:
@@ -124,12 +129,46 @@ func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *messa
 		if b == nil || p == nil || p.deleted {
 			continue
 		}
+		if got.Offset == message.NoOffset && o.mayExpire(w, asked.Group) {
+			w.mark(markPositionsExpired)
+			continue
+		}
 		if last := b.before(came); last != nil && !b.allows(last, got.Offset) {
 			w.fail("INV-24", n.id, "an acknowledged commit is forgotten", "node %d tells group %q the position %d for partition %s, but %d was acknowledged before it was asked", n.id, asked.Group, got.Offset, got.ID, last.offset)
 			w.aboutCommit(asked.Group, got.ID, last.offset)
 			return
 		}
 	}
+}
+
+// beaten notes that a group has a member: whoever leads its shard has answered
+// one. Another node may only think that it leads.
+func (o *committedOffsets) beaten(w *World, n *Node, r message.Request, m *message.GroupHeartbeatReply) {
+	asked, ok := r.(*message.GroupHeartbeat)
+	if !ok || m.Code != message.None || m.MemberEpoch <= 0 || w.plan.Timing.OffsetRetention == 0 || w.newest() == nil {
+		return
+	}
+	if t := w.newest().TopicNamed(offsetsTopic); t != nil && o.alive != nil {
+		p := w.newest().Partition(record.PartitionID{Topic: t.ID, Index: group.Shard(asked.Group, int32(len(t.Partitions)))})
+		if p != nil && p.Leader == n.node() {
+			o.alive[asked.Group] = w.now
+		}
+	}
+}
+
+// mayExpire says whether the positions of a group may be gone because it has had
+// no member for so long. Where wall clocks are wrong nobody can tell.
+func (o *committedOffsets) mayExpire(w *World, g string) bool {
+	keep := w.plan.Timing.OffsetRetention
+	if keep == 0 {
+		return false
+	}
+	for i := range w.plan.Faults {
+		if k := w.plan.Faults[i].Kind; k == ClockJump || k == ClockRate {
+			return true
+		}
+	}
+	return w.now-o.alive[g] >= keep-Millisecond
 }
 
 // before is the last commit that was acknowledged before a step.

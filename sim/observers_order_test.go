@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -103,6 +105,20 @@ func TestAForgottenCommitIsRefused(t *testing.T) {
 	answer(2, fetch(2), told(message.NoOffset))
 	s.refused("INV-24", "the position -1")
 	_ = lost
+}
+
+// TestPositionsMayExpireOnlyWithoutMembers: what may be gone is told from when a
+// member was last answered, and from nothing else.
+func TestPositionsMayExpireOnlyWithoutMembers(t *testing.T) {
+	s := newStage(t)
+	o := &committedOffsets{alive: map[string]Span{"g": 2 * Second}}
+	at := func(now Span) bool { s.now = now; return o.mayExpire(s.World, "g") }
+	require.False(t, at(99*Second), "nothing ever expires")
+	s.plan.Timing.OffsetRetention = 3 * Second
+	require.False(t, at(4*Second))
+	require.True(t, at(5*Second))
+	s.plan.Faults = []Fault{{Kind: ClockJump}}
+	require.True(t, at(4*Second), "nobody knows what the clocks show")
 }
 
 func TestAReaderThatIsNotToldOfATruncationIsRefused(t *testing.T) {

@@ -458,6 +458,23 @@ func TestTwoOwnersOfOnePartitionAreRefused(t *testing.T) {
 	s.refused("INV-21", `from member "a" and from member "b"`)
 }
 
+func TestTwoMembersUnderOneInstanceAreRefused(t *testing.T) {
+	s := newStage(t)
+	seats := func(members ...string) func(func(group, instance, member string) bool) {
+		return func(visit func(group, instance, member string) bool) {
+			for _, m := range members {
+				if !visit("g", "i", m) || !visit("h", "i", m) {
+					return
+				}
+			}
+		}
+	}
+	(&oneOwner{}).instances(s.World, s.nodes[1], seats("a"))
+	s.passed()
+	(&oneOwner{}).instances(s.World, s.nodes[1], seats("a", "b"))
+	s.refused("INV-21", `the members "a" and "b" of group "g" under one instance "i"`)
+}
+
 func TestACoordinatorThatRemembersOtherwiseIsRefused(t *testing.T) {
 	s := newStage(t)
 	want, err := group.Fold(nil)

@@ -60,6 +60,9 @@ type TimingPlan struct {
 	ClientRequest   Span `json:"clientRequest,omitempty"`
 	ClientDelivery  Span `json:"clientDelivery,omitempty"`
 	ClientMetadata  Span `json:"clientMetadata,omitempty"` // how old a client's picture may get
+	// OffsetRetention is the life of the positions of a group without members; 0:
+	// longer than any run.
+	OffsetRetention Span `json:"offsetRetention,omitempty"`
 }
 
 // PhasePlan divides a run: warm up without faults; faults; a heal after which

@@ -11,6 +11,7 @@ const (
 	Admin     Role = "admin"     // creates, deletes and grows topics
 	Chaos     Role = "chaos"     // sends any legal request with any arguments
 	Malformed Role = "malformed" // sends requests that must be refused
+	Hoarder   Role = "hoarder"   // is a member of a group, and from Stop on gives nothing up
 )
 
 // ClientPlan is one client process. Which fields mean something depends on the

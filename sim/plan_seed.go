@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
@@ -20,6 +21,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
 	drawAbsent(r.Split("absent"), p)
 	p.Clients = drawClients(r.Split("clients"), p)
+	p.Timing.OffsetRetention = drawOffsetRetention(r.Split("offset retention"), p)
 	p.Faults = drawFaults(r.Split("faults"), p)
 	return p
 }
@@ -61,6 +63,17 @@ func drawTiming(r *chance.Stream) TimingPlan {
 	t.BrokerHeartbeat = t.BrokerSession / Span(r.Between(4, 8))
 	t.GroupHeartbeat = t.GroupSession / Span(r.Between(4, 8))
 	return t
+}
+
+// drawOffsetRetention makes committed positions short-lived in some runs. Whoever
+// asked to be given nothing twice would be, with no position left: there are
+// none of them then.
+func drawOffsetRetention(r *chance.Stream, p *Plan) Span {
+	early := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Style == "at-most-once" })
+	if early || !r.OneIn(4) {
+		return 0
+	}
+	return Span(r.Between(1500, 8000)) * Millisecond
 }
 
 func drawPhases(r *chance.Stream, c *ClusterPlan) PhasePlan {

@@ -14,6 +14,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.producers()
 	d.groups()
 	d.others()
+	d.hoarders()
 	return d.clients
 }
 
@@ -115,6 +116,21 @@ func (d *clientDraw) others() {
 		d.chaosTopic()
 		d.add(ClientPlan{Role: Malformed, Every: d.ms(50, 300)})
 	}
+}
+
+// hoarders draws a member that gives nothing up. Its stream is its own: the other
+// clients of a seed are the same with it and without.
+func (d *clientDraw) hoarders() {
+	r := d.r.Split("hoarders")
+	i := slices.IndexFunc(d.clients, func(c ClientPlan) bool { return c.Role == MemberOf && c.Style != "at-most-once" })
+	if i < 0 || !r.OneIn(4) {
+		return
+	}
+	d.add(ClientPlan{
+		Role: Hoarder, Group: d.clients[i].Group, Topics: d.clients[i].Topics,
+		Every: d.plan.Timing.GroupHeartbeat,
+		Stop:  d.plan.Phases.Warm + Span(r.Below(int64(d.plan.Phases.Faults))),
+	})
 }
 
 // chaosTopic makes the topic in which clients may do what they like.

@@ -69,6 +69,24 @@ func (c *Coordinator) EachOwner(visit func(index int32, o Owner) bool) {
 	}
 }
 
+// EachInstance visits the members that are there under an instance id, in the
+// shards that serve: by shard, group and member. It stops when visit returns
+// false. A group has one member under an instance, whose process may be away.
+func (c *Coordinator) EachInstance(visit func(group, instance, member string) bool) {
+	for _, s := range c.shards {
+		if s.phase != serving {
+			continue
+		}
+		for _, name := range order.Keys(s.state.groups) {
+			for _, m := range s.state.groups[name].seats {
+				if m.instance != "" && !visit(name, m.instance, m.id) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Digest is a hash of the whole replicated state of a shard; ok is false while
 // it is not serving. Equal states have equal digests. It includes what is
 // pending.
