@@ -12,7 +12,7 @@ import (
 )
 
 // seeCommands are the verbs by which one looks into a run.
-func seeCommands() []*cobra.Command { return []*cobra.Command{whyCommand()} }
+func seeCommands() []*cobra.Command { return []*cobra.Command{whyCommand(), explainCommand()} }
 
 func whyCommand() *cobra.Command {
 	var of, group string
