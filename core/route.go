@@ -84,6 +84,7 @@ func (n *Node) receiveAsController(now message.Now, from message.NodeID, m messa
 		n.controller = controller.New(controllerConfig(n.cfg), &effect.Recovered{}, n.chances, now)
 	}
 	if n.controller != nil {
+		n.controller.Hint(n.life.target)
 		n.controller.Receive(now, from, m, out)
 		return
 	}

@@ -24,8 +24,9 @@ func (c Config) start() settings.Node {
 // this node does so by itself, from what it has committed.
 func (n *Node) adopt(now message.Now, changes []message.Change) {
 	for i := range changes {
-		if c := changes[i].Controllers; c != nil {
-			n.life.voters = c.Voters
+		if changes[i].Controllers != nil || changes[i].Broker != nil {
+			n.life.voters = n.mayLead()
+			break
 		}
 	}
 	for i := range changes {
@@ -40,6 +41,22 @@ func (n *Node) adopt(now message.Now, changes []message.Change) {
 		}
 		return
 	}
+}
+
+// mayLead are the nodes to ask for the controller, in this order: the voters as
+// far as known, those of the configuration, and all others. While this node hears
+// nothing the voters may become others than all that it knows of as such; but
+// whoever is up has heard of the controller.
+func (n *Node) mayLead() []message.NodeID {
+	var list []message.NodeID
+	if c := n.image.Controllers(); c != nil {
+		list = append(list, c.Voters...)
+	}
+	list = append(list, n.cfg.Voters...)
+	for _, b := range n.image.Brokers() {
+		list = append(list, b.Node)
+	}
+	return once(list)
 }
 
 // retime tells the rooms by which settings they go from now on.

@@ -108,11 +108,7 @@ func (a *atlas) affords(node int32) bool {
 func (a *atlas) spares(node int32) bool {
 	w := a.world
 	image := w.newest()
-	voters := w.plan.Cluster.Voters
-	if int(node) <= voters {
-		voters--
-	}
-	if image == nil || voters <= w.plan.Cluster.Voters/2 {
+	if image == nil || !a.votersSpare(node) {
 		return false
 	}
 	for state := range image.Partitions() {
@@ -191,7 +187,7 @@ func counted(state *message.PartitionChange, node int32) bool {
 // fewer than half of them to forget.
 func (a *atlas) swap(n *Node) bool {
 	w := a.world
-	if int(n.id) <= w.plan.Cluster.Voters && !w.plan.Cluster.SwapVoters {
+	if !w.plan.Cluster.SwapVoters && n.votes() || !a.mayForget(n) {
 		return false
 	}
 	if !w.plan.Beyond && !a.affords(n.id) {
@@ -202,6 +198,7 @@ func (a *atlas) swap(n *Node) bool {
 	}
 	a.lost(n.id, func(*partBook) bool { return true })
 	a.ails[n.id].damaged, a.ails[n.id].failing = false, false
+	n.forgot = true
 	w.mark(markDiskSwapped)
 	return true
 }

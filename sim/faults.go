@@ -62,7 +62,7 @@ func (w *World) faultEnds(i int) {
 
 func (w *World) strike(f *activeFault) {
 	switch f.plan.Kind {
-	case Crash, PowerLoss, CrashLoop, Pause, Restart, SwapDisk:
+	case Crash, PowerLoss, CrashLoop, Pause, Restart, RestartOther, SwapDisk:
 		w.strikeProcess(f)
 	case SlowDisk, StallDisk, FullDisk, FailFlush, FlipBits, LoseFile, Misdirect:
 		w.strikeDisk(f)
@@ -72,6 +72,10 @@ func (w *World) strike(f *activeFault) {
 		w.strikeClient(f)
 	case Elect, UncleanElect, DeleteTopic, CreateTopic, AddPartitions, DeleteRecords:
 		w.operate(f)
+	case AlterTopic, AlterNodes, AddVoter, RemoveVoter:
+		if u := w.operatorUser(); u.up {
+			u.script.(*operator).alter(w, u, f.plan)
+		}
 	case Reassign, CancelReassign, Throttle, MoveLeader:
 		if u := w.operatorUser(); u.up {
 			u.script.(*operator).move(w, u, f.plan)
@@ -164,7 +168,10 @@ func (w *World) strikeNode(f *activeFault, n *Node) {
 	switch f.plan.Kind {
 	case Pause:
 		n.pause(back)
-	case Restart:
+	case Restart, RestartOther:
+		if f.plan.Kind == RestartOther {
+			n.restartOther(f.plan.Set)
+		}
 		n.step(effect.Shutdown{})
 		// A node that cannot leave in good order is killed after a while.
 		w.in(30*Second, event{kind: evNodeDies, place: n.id, run: n.run, arg: 2})
@@ -278,6 +285,9 @@ func (f *Fault) String() string {
 	}
 	if f.Strength != 0 {
 		word("strength", strconv.Itoa(f.Strength))
+	}
+	if len(f.Set) > 0 {
+		word("set", strings.Join(f.Set, " "))
 	}
 	if f.For > 0 {
 		word("for", f.For.String())

@@ -93,6 +93,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 	for v := 1; v <= c.Voters; v++ {
 		cfg.Voters = append(cfg.Voters, message.NodeID(v))
 	}
+	n.configure(&cfg)
 	return cfg
 }
 

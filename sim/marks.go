@@ -67,6 +67,17 @@ const (
 	markBrokerRemoved
 	markBrokerReturned
 	markBrokerAdded
+	markTopicAltered
+	markNodesAltered
+	markMinInsyncRaised
+	markMinInsyncLowered
+	markEligibleReleased
+	markOtherSettings
+	markLearnerAdded
+	markVoterPromoted
+	markVoterRemoved
+	markLeaderRemoved
+	markVoterForgot
 	marksEnd
 )
 
@@ -134,6 +145,17 @@ var markNames = [marksEnd]string{
 	markBrokerRemoved:         "a broker was removed",
 	markBrokerReturned:        "a removed broker came back as a new one",
 	markBrokerAdded:           "a broker was added to a running cluster",
+	markTopicAltered:          "settings of a topic were changed",
+	markNodesAltered:          "settings of nodes were changed",
+	markMinInsyncRaised:       "min.insync rose above an in-sync set",
+	markMinInsyncLowered:      "min.insync fell to the size of an in-sync set",
+	markEligibleReleased:      "eligible replicas were released by a lower min.insync",
+	markOtherSettings:         "a node was started with other settings",
+	markLearnerAdded:          "a controller was added and began to learn",
+	markVoterPromoted:         "a controller that had caught up began to vote",
+	markVoterRemoved:          "a controller was removed",
+	markLeaderRemoved:         "the active controller was removed",
+	markVoterForgot:           "a controller lost its disk and came back as one that had voted",
 }
 
 // mark counts that a rare state was reached.

@@ -18,8 +18,9 @@ type metaBook struct {
 	active  int32 // the last active controller
 	changed []partChange
 	names   map[string]record.TopicID // the newest topic of each name
-	empty   map[message.NodeID]bool   // drained brokers without replicas
-	removed map[message.NodeID]bool   // brokers that were removed and are not back
+	altered altered
+	empty   map[message.NodeID]bool // drained brokers without replicas
+	removed map[message.NodeID]bool // brokers that were removed and are not back
 }
 
 // seenImages are the versions of a node's images as last looked at.
@@ -73,6 +74,7 @@ func (m *metaBook) stepped(w *World, n *Node, c *core.Node) {
 // advance takes over a newer image and finds out what it changed.
 func (m *metaBook) advance(w *World, image *metadata.Image) {
 	m.image, m.version = image, image.Version()
+	m.altered.follow(w, image, m.active)
 	for state := range image.Partitions() {
 		part := w.book.part(state.ID)
 		if part.state == state {

@@ -43,8 +43,11 @@ type Node struct {
 	absent     bool // has not been added yet
 	// incarnation is what this run of the process registers under at first.
 	incarnation uint64
-	restartIn   Span // how long until the supervisor starts it again after a halt; never: it stays down
-	crashLoops  int  // how often it dies again while it recovers
+	restartIn   Span              // how long until the supervisor starts it again after a halt; never: it stays down
+	forgot      bool              // its disk was swapped, and its votes with it; see atlas.forgetful
+	others      []message.Setting // what its own configuration file says
+	listed      []message.NodeID  // the voters in that file; nil: those of the plan
+	crashLoops  int               // how often it dies again while it recovers
 }
 
 // caller is where the answer to a request goes.

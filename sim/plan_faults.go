@@ -54,6 +54,12 @@ const (
 	Retire         FaultKind = "retire"          // a broker is drained, stopped and removed, and comes back new
 	RemoveBroker   FaultKind = "remove-broker"   // refused, as long as the broker runs or holds replicas
 	AddBroker      FaultKind = "add-broker"      // a node that was absent so far is started
+	// Operators, about settings and controllers.
+	AlterTopic   FaultKind = "alter-topic"   // Topic gets the settings in Set
+	AlterNodes   FaultKind = "alter-nodes"   // Node gets the settings in Set; without one, all nodes
+	AddVoter     FaultKind = "add-voter"     // a node becomes a controller
+	RemoveVoter  FaultKind = "remove-voter"  // a node is a controller no more
+	RestartOther FaultKind = "restart-other" // a restart with the settings in Set, and today's voters, in the file
 )
 
 // everyNode as a Node strikes all of them.
@@ -73,4 +79,5 @@ type Fault struct {
 	Client   int       `json:"client,omitempty"`
 	Topic    string    `json:"topic,omitempty"`
 	Strength int       `json:"strength,omitempty"`
+	Set      []string  `json:"set,omitempty"` // settings: "key=value", or "key" for the default
 }

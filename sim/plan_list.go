@@ -48,6 +48,12 @@ var faultProse = map[FaultKind]string{
 	Retire:         "a broker is drained, stopped and removed, and comes back new",
 	RemoveBroker:   "refused, as long as the broker runs or holds replicas",
 	AddBroker:      "a node that was absent so far is started",
+
+	AlterTopic:   "Topic gets the settings in Set",
+	AlterNodes:   "Node gets the settings in Set; without one, all nodes",
+	AddVoter:     "a node becomes a controller",
+	RemoveVoter:  "a node is a controller no more",
+	RestartOther: "a restart with the settings in Set, and today's voters, in the file",
 }
 
 // Faults lists all kinds of faults by name, with what each does.

@@ -53,7 +53,7 @@ func swarms() []swarm {
 		{"unclean-elect", 8, [2]int64{500, 2500}, func(d *faultDraw) Fault { return Fault{Kind: UncleanElect} }},
 		{"topics", 12, [2]int64{3000, 10_000}, (*faultDraw).topics},
 		{"delete-records", 10, [2]int64{2000, 8000}, func(d *faultDraw) Fault { return Fault{Kind: DeleteRecords, Topic: d.anyTopic().Name} }},
-	}, operations()...)
+	}, append(operations(), alterations()...)...)
 }
 
 // faultDraw draws the faults of one kind.

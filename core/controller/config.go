@@ -107,4 +107,3 @@ func (c *Controller) settle(now message.Time) {
 		}
 	}
 }
-

@@ -63,6 +63,8 @@ type Controller struct {
 	image   *metadata.Image
 	history history
 
+	hinted message.NodeID // see Hint
+
 	active *active // nil unless this controller decides
 	halted bool
 	reason string // why the journal could not be applied at the start
@@ -177,7 +179,16 @@ func (c *Controller) Active() bool { return c.active != nil }
 
 // Leader is the node of the active controller as far as this one knows, or
 // NoNode.
-func (c *Controller) Leader() message.NodeID { return c.quorum.View().Leader }
+func (c *Controller) Leader() message.NodeID {
+	if leader := c.quorum.Leader(); leader != message.NoNode || c.hinted == c.id {
+		return leader
+	}
+	return c.hinted
+}
+
+// Hint says which controller this node's broker talks to. One that votes no more
+// knows no other.
+func (c *Controller) Hint(n message.NodeID) { c.hinted = n }
 
 // View is what observers may see of a controller.
 type View struct {

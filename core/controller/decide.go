@@ -14,7 +14,7 @@ import (
 type decision struct {
 	changes []message.Change
 	members *quorum.Change // in place of changes: another set of voters
-	request request // nobody asked for a chore
+	request request        // nobody asked for a chore
 	reply   message.Message
 	// confirm asks that a reply which changes nothing goes through the log all
 	// the same: only so does a controller know that it was still the active

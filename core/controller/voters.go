@@ -76,3 +76,7 @@ func (c *Controller) changed(now message.Time, e *quorum.Entry, out *effect.Out)
 	}
 	return nil
 }
+
+// Sets are the voters by which this node goes, and those that its log will make,
+// newest last. For observers.
+func (c *Controller) Sets() [][]message.NodeID { return c.quorum.Sets() }

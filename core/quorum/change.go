@@ -91,7 +91,7 @@ func (q *Quorum) caughtUp(now message.Time, learner uint64) (yes bool) {
 // takes effect when it is committed, with an Entry that has Members.
 func (q *Quorum) ProposeChange(now message.Time, c Change, out *Out) (message.Version, bool) {
 	defer q.guard(out)
-	if _, ready := q.Leads(); !ready {
+	if _, ready := q.Leads(); !ready || q.changing > q.applied {
 		return 0, false
 	}
 	next := q.journal.last() + 1
@@ -102,6 +102,7 @@ func (q *Quorum) ProposeChange(now message.Time, c Change, out *Out) (message.Ve
 	if q.journal.last() < next || !changesMembers(q.journal.entries[next-q.journal.base-1]) {
 		panic("quorum: a change of members was taken but not appended")
 	}
+	q.changing = next
 	return message.Version(next), true
 }
 
@@ -123,3 +124,12 @@ func (q *Quorum) change(now message.Time, e *pb.Entry) *Members {
 
 // Members are those that hold the log as far as this node has applied it.
 func (q *Quorum) Members() Members { return q.public }
+
+// Sets are the voters by which this node goes, and those that entries in its log
+// will make, if they are committed; newest last.
+func (q *Quorum) Sets() (voters [][]message.NodeID) {
+	for _, s := range q.journal.sets() {
+		voters = append(voters, s.public().Voters)
+	}
+	return voters
+}

@@ -131,6 +131,7 @@ func (q *Quorum) changeRole(now message.Time, s *raft.SoftState) {
 		return
 	}
 	if was != raft.StateLeader {
+		q.changing = 0
 		q.beatAt = now.Add(q.cfg.Heartbeat)
 		for i := range q.peers {
 			q.peers[i].heard, q.peers[i].snapshotAt = now, 0

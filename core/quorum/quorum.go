@@ -110,10 +110,11 @@ type Quorum struct {
 	role   raft.StateType
 	leader uint64
 
-	applied uint64
-	opened  Term   // term of the last applied entry
-	digest  uint64 // of all applied entries, see fold
-	grown   int    // bytes of log since the last snapshot
+	changing uint64 // the last change of members that this leader has proposed
+	applied  uint64
+	opened   Term   // term of the last applied entry
+	digest   uint64 // of all applied entries, see fold
+	grown    int    // bytes of log since the last snapshot
 
 	timeout  message.Duration // the one drawn for this wait
 	deadline message.Time     // to campaign, unless leading
@@ -228,12 +229,14 @@ func (q *Quorum) Begin(now message.Time, out *Out) {
 	q.drain(now, out)
 }
 
-// Propose appends an entry, when this voter leads and is ready (see Leads). It
+// Propose appends an entry, when this voter leads and is ready (see Leads) and no
+// change of the members is under way: a leader that is removed must not hold more
+// than those that it leaves behind, or none of them gets its vote. It
 // returns the version that the entry will have if it is committed; another
 // entry committed at that version, or another term, means that it was lost.
 func (q *Quorum) Propose(now message.Time, data []byte, out *Out) (message.Version, bool) {
 	defer q.guard(out)
-	if _, ready := q.Leads(); !ready {
+	if _, ready := q.Leads(); !ready || q.changing > q.applied {
 		return 0, false
 	}
 	next := q.journal.last() + 1

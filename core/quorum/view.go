@@ -40,6 +40,9 @@ type View struct {
 	Members  Members // as of Applied; must not be changed
 }
 
+// Leader is the leader of the present term, as far as known.
+func (q *Quorum) Leader() message.NodeID { return message.NodeID(q.leader) }
+
 // View returns the present state.
 func (q *Quorum) View() View {
 	_, ready := q.Leads()

@@ -1,0 +1,94 @@
+package sim
+
+// alterations are what operators do about settings and controllers while
+// everything else goes wrong. Each kind has its own switch and strength.
+func alterations() []swarm {
+	return []swarm{
+		{"alter-topic", 30, [2]int64{700, 6000}, (*faultDraw).alterTopic},
+		{"alter-nodes", 20, [2]int64{1500, 9000}, (*faultDraw).alterNodes},
+		{"add-voter", 25, [2]int64{1500, 9000}, func(d *faultDraw) Fault { return d.onNode(AddVoter, 0, 0) }},
+		{"remove-voter", 25, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.onNode(RemoveVoter, 0, 0) }},
+		{"restart-other", 10, [2]int64{4000, 15_000}, (*faultDraw).restartOther},
+	}
+}
+
+// alterTopic draws other settings for a topic. They stay within what lets a
+// workload get something done: batches fit, and as many replicas as there are
+// can be asked for.
+func (d *faultDraw) alterTopic() Fault {
+	t := d.anyTopic()
+	f := Fault{Kind: AlterTopic, Topic: t.Name}
+	add := func(percent int64, key string, value func() string) {
+		if !d.r.Percent(percent) {
+			return
+		}
+		if d.r.OneIn(4) {
+			f.Set = append(f.Set, key) // back to the default
+			return
+		}
+		f.Set = append(f.Set, key+"="+value())
+	}
+	add(70, "min-insync", func() string { return itoa(int(d.r.Between(1, int64(max(1, t.Replication))))) })
+	add(30, "segment-bytes", func() string { return itoa(int(d.r.Between(2, 32))) + "KiB" })
+	add(25, "retention-bytes", func() string {
+		if d.r.OneIn(2) {
+			return "none"
+		}
+		return itoa(int(d.r.Between(4, 40))) + "KiB"
+	})
+	add(25, "retention", func() string {
+		if d.r.OneIn(2) {
+			return "none"
+		}
+		return itoa(int(d.r.Between(2, 30))) + "s"
+	})
+	add(15, "max-batch-bytes", func() string { return itoa(int(d.r.Between(8, 256))) + "KiB" })
+	if len(f.Set) == 0 {
+		f.Set = []string{"min-insync"}
+	}
+	return f
+}
+
+// nodeSettings draws settings of nodes around those of the plan.
+func (d *faultDraw) nodeSettings(everywhere bool) (set []string) {
+	t := &d.plan.Timing
+	around := func(key string, normal Span, least Span) {
+		if normal > 0 && d.r.OneIn(2) {
+			ms := max(normal*Span(d.r.Between(40, 200))/100, least) / Millisecond
+			set = append(set, key+"="+itoa(int(ms))+"ms")
+		}
+	}
+	around("replica-lag", t.ReplicaLag, 100*Millisecond)
+	around("fetch-wait", t.FetchWait, 10*Millisecond)
+	around("group-session-timeout", t.GroupSession, Second)
+	around("group-heartbeat-interval", t.GroupHeartbeat, 10*Millisecond)
+	if everywhere {
+		around("session-timeout", t.BrokerSession, 3*t.BrokerHeartbeat)
+	}
+	return set
+}
+
+// alterNodes draws other settings for one node, or for all.
+func (d *faultDraw) alterNodes() Fault {
+	f := Fault{Kind: AlterNodes}
+	if d.r.OneIn(2) {
+		f.Node = int(d.r.Between(1, int64(d.plan.Cluster.Nodes)))
+	}
+	f.Set = d.nodeSettings(f.Node == 0)
+	if d.r.OneIn(3) {
+		f.Set = append(f.Set, "heartbeat-interval")
+	}
+	for i, s := range f.Set {
+		if d.r.OneIn(4) {
+			f.Set[i] = keyOf(s)
+		}
+	}
+	return f
+}
+
+// restartOther draws a restart with another configuration file.
+func (d *faultDraw) restartOther() Fault {
+	f := d.onNode(RestartOther, 50, 3000)
+	f.Set = d.nodeSettings(false)
+	return f
+}
