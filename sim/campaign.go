@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"cmp"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,35 +17,18 @@ type Campaign struct {
 	// Stop begins no other seed once one has failed. The lowest seed that fails
 	// is found all the same: those below it have begun by then.
 	Stop bool
+	// Plateau ends the campaign when so many runs, one after the other, have covered
+	// no new ground; 0: it does not.
+	Plateau int
 	// Limits cut runs that have no end. Such a run ends the campaign.
 	Limits Limits
+	// Code is the commit, for the report.
+	Code string
 	// Plan makes the plan of a seed; nil: NewPlan.
 	Plan func(seed uint64) *Plan
-	// Each is told of every run as it ends, from one goroutine at a time.
-	Each func(*Result)
-}
-
-// Found are all failures of one fingerprint.
-type Found struct {
-	Fingerprint string   `json:"fingerprint"`
-	Class       Class    `json:"class"`
-	Count       int      `json:"count"`
-	Seeds       []uint64 `json:"seeds"` // the first few, the quickest to fail first
-	First       *Result  `json:"first"`
-}
-
-// Report is what came of a campaign.
-type Report struct {
-	Runs     int           `json:"runs"`
-	Passed   int           `json:"passed"`
-	Void     int           `json:"void"`
-	Twice    int           `json:"twice"` // runs that were repeated to compare the hash
-	Wall     time.Duration `json:"wall"`
-	Busy     time.Duration `json:"busy"` // summed over workers
-	Stats    Stats         `json:"stats"`
-	Failures []Found       `json:"failures,omitempty"`
-	Lowest   *Result       `json:"lowest,omitempty"` // of the failed runs, the one with the lowest seed
-	Marks    []Mark        `json:"marks"`            // all marks, also those never reached
+	// Each is told of every run as it ends, and of the report so far, from one
+	// goroutine at a time.
+	Each func(*Result, *Report)
 }
 
 // repeatEvery is the share of passing runs that are run twice.
@@ -58,6 +39,7 @@ func (c *Campaign) Run() *Report {
 	started := time.Now()
 	report := &Report{}
 	tally := newTally(report)
+	defer func() { report.Parts = []Part{c.part(report)} }()
 	workers := c.Workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -69,23 +51,31 @@ func (c *Campaign) Run() *Report {
 	for range workers {
 		group.Go(func() {
 			for seed := range seeds {
+				if enough.Load() {
+					continue // it was on its way
+				}
 				begun := time.Now()
 				r, again, cut := c.within(seed)
 				lock.Lock()
 				report.Busy += time.Since(begun)
 				tally.add(r, again)
+				tally.ground.add(r)
+				if c.Plateau > 0 && report.Ground.Since >= c.Plateau {
+					report.Plateau = true
+					enough.Store(true)
+				}
 				if cut || c.Stop && report.Lowest != nil {
 					enough.Store(true)
 				}
 				if c.Each != nil {
-					c.Each(r)
+					c.Each(r, report)
 				}
 				lock.Unlock()
 			}
 		})
 	}
 	shards := uint64(max(1, c.Shards))
-	for seed := c.From; seed <= c.To; seed++ {
+	for seed := c.From; seed >= c.From && seed <= c.To; seed++ {
 		if seed%shards != uint64(max(0, c.Shard-1))%shards {
 			continue
 		}
@@ -108,7 +98,7 @@ func (c *Campaign) one(seed uint64) (r *Result, again bool) {
 		plan = NewPlan
 	}
 	r = Run(plan(seed), Options{})
-	if r.Class == Passed && seed%repeatEvery != 0 {
+	if r.Class == Passed && seed/uint64(max(1, c.Shards))%repeatEvery != 0 {
 		r.DropHistory()
 		return r, false
 	}
@@ -138,134 +128,4 @@ func Compare(a, b *Result) *Failure {
 		Sentence: "two runs of the same plan give different hashes: they part within " + itoa(CheckpointEvery) + " events after event " + itoa(int(at)),
 		Event:    at,
 	}
-}
-
-// tally adds results up.
-type tally struct {
-	report *Report
-	found  map[string]*Found
-	marks  map[string]uint64
-}
-
-func newTally(r *Report) *tally {
-	return &tally{report: r, found: map[string]*Found{}, marks: map[string]uint64{}}
-}
-
-func (t *tally) add(r *Result, again bool) {
-	rep := t.report
-	rep.Runs++
-	if again {
-		rep.Twice++
-	}
-	rep.Stats.Add(&r.Stats)
-	for _, m := range r.Marks {
-		t.marks[m.Name] += m.Count
-	}
-	switch r.Class {
-	case Passed:
-		rep.Passed++
-		return
-	case Void:
-		rep.Void++
-		return
-	}
-	if rep.Lowest == nil || r.Seed < rep.Lowest.Seed {
-		rep.Lowest = r
-	}
-	key := string(r.Class) + " " + r.Failure.Fingerprint()
-	f := t.found[key]
-	if f == nil {
-		f = &Found{Fingerprint: r.Failure.Fingerprint(), Class: r.Class}
-		t.found[key] = f
-	}
-	f.Count++
-	if f.First == nil || cmp.Or(cmp.Compare(r.Stats.Events, f.First.Stats.Events), cmp.Compare(r.Seed, f.First.Seed)) < 0 {
-		f.First = r
-		f.Seeds = slices.Insert(f.Seeds, 0, r.Seed)
-	} else {
-		f.Seeds = append(f.Seeds, r.Seed)
-	}
-	if len(f.Seeds) > 10 {
-		f.Seeds = f.Seeds[:10]
-	}
-}
-
-// finish puts failures and marks in their order.
-func (t *tally) finish() {
-	for _, f := range t.found {
-		t.report.Failures = append(t.report.Failures, *f)
-	}
-	slices.SortFunc(t.report.Failures, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(a.First.Stats.Events, b.First.Stats.Events), cmp.Compare(a.Fingerprint, b.Fingerprint))
-	})
-	for _, name := range MarkNames() {
-		t.report.Marks = append(t.report.Marks, Mark{name, t.marks[name]})
-	}
-}
-
-// Merge adds up the reports of the shards of one campaign.
-func Merge(reports []*Report) *Report {
-	out := &Report{}
-	t := newTally(out)
-	for _, r := range reports {
-		out.Runs += r.Runs
-		out.Passed += r.Passed
-		out.Void += r.Void
-		out.Twice += r.Twice
-		out.Wall = max(out.Wall, r.Wall)
-		out.Busy += r.Busy
-		out.Stats.Add(&r.Stats)
-		if l := r.Lowest; l != nil && (out.Lowest == nil || l.Seed < out.Lowest.Seed) {
-			out.Lowest = l
-		}
-		for _, m := range r.Marks {
-			t.marks[m.Name] += m.Count
-		}
-		for i := range r.Failures {
-			f := &r.Failures[i]
-			key := string(f.Class) + " " + f.Fingerprint
-			if have := t.found[key]; have != nil {
-				have.Count += f.Count
-				have.Seeds = append(have.Seeds, f.Seeds...)
-				if f.First.Stats.Events < have.First.Stats.Events {
-					have.First = f.First
-				}
-				continue
-			}
-			c := *f
-			t.found[key] = &c
-		}
-	}
-	t.finish()
-	return out
-}
-
-// Add adds the figures of another run.
-func (s *Stats) Add(o *Stats) {
-	s.Events += o.Events
-	s.Steps += o.Steps
-	s.Messages += o.Messages
-	s.Faults += o.Faults
-	s.Virtual += o.Virtual
-	s.Acked += o.Acked
-	s.Polled += o.Polled
-	s.Commits += o.Commits
-	s.Unknown += o.Unknown
-	s.Failed += o.Failed
-}
-
-// Worst is the worst class among the failures: what an exit code should tell.
-func (r *Report) Worst() Class {
-	order := []Class{Broken, Nondeterminism, Safety, Liveness}
-	for _, c := range order {
-		for i := range r.Failures {
-			if r.Failures[i].Class == c {
-				return c
-			}
-		}
-	}
-	if r.Runs > 0 && r.Void*2 > r.Runs {
-		return Void
-	}
-	return Passed
 }

@@ -109,37 +109,3 @@ func TestPlansThatPromiseTheImpossibleAreRefused(t *testing.T) {
 	_, err := ParsePlan([]byte(`{"seed": 1, "meteors": 3}`))
 	require.ErrorContains(t, err, "meteors")
 }
-
-func TestSeedsAreNumbersOrCommits(t *testing.T) {
-	from, to, err := ParseSeeds("10..20")
-	require.NoError(t, err)
-	require.Equal(t, []uint64{10, 20}, []uint64{from, to})
-	commit, err := ParseSeed("9ccf0a151add8c446fb8226713298ad40d8ca575")
-	require.NoError(t, err)
-	require.Equal(t, uint64(0x9ccf0a151add8c44), commit)
-	for _, wrong := range []string{"", "x", "20..10", "12..y"} {
-		_, _, err := ParseSeeds(wrong)
-		require.Error(t, err, wrong)
-	}
-}
-
-func TestFailuresOfOneCauseAreOne(t *testing.T) {
-	r := &Report{}
-	tally := newTally(r)
-	fail := func(seed, event uint64, cause string) {
-		tally.add(&Result{Seed: seed, Class: Safety, Stats: Stats{Events: event}, Failure: &Failure{Invariant: "INV-5", Cause: cause}}, false)
-	}
-	fail(1, 900, "a")
-	fail(2, 100, "a")
-	fail(3, 500, "b")
-	tally.add(&Result{Seed: 4, Class: Passed, Marks: []Mark{{"a process crashed", 2}}}, true)
-	tally.finish()
-	require.Equal(t, []string{"INV-5: a", "INV-5: b"}, []string{r.Failures[0].Fingerprint, r.Failures[1].Fingerprint})
-	require.Equal(t, []uint64{2, 1}, r.Failures[0].Seeds)
-	require.Equal(t, uint64(2), r.Failures[0].First.Seed)
-	require.Equal(t, Safety, r.Worst())
-	require.Equal(t, Mark{"a process crashed", 2}, r.Marks[0])
-	merged := Merge([]*Report{r, r})
-	require.Equal(t, 4, merged.Failures[0].Count)
-	require.Equal(t, 8, merged.Runs)
-}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/topology"
@@ -54,7 +53,7 @@ func ParsePlan(b []byte) (*Plan, error) {
 
 // LoadPlan reads a plan from a file (*.yaml: the configuration of a topic with
 // its producer and consumer groups, see TopologyPlan), or expands a seed: a number, or a commit
-// hash, whose first sixteen hex digits are taken.
+// hash (see ParseSeed).
 func LoadPlan(seedOrFile string) (*Plan, error) {
 	if ext := filepath.Ext(seedOrFile); ext == ".yaml" || ext == ".yml" {
 		t, err := topology.Load(seedOrFile)
@@ -71,35 +70,6 @@ func LoadPlan(seedOrFile string) (*Plan, error) {
 		return nil, fmt.Errorf("%q is neither a file nor a seed", seedOrFile)
 	}
 	return NewPlan(seed), nil
-}
-
-// ParseSeed reads a seed: a decimal number or a commit hash.
-func ParseSeed(s string) (uint64, error) {
-	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
-		return n, nil
-	}
-	if len(s) < 7 {
-		return 0, fmt.Errorf("%q is no seed: give a number or a commit hash", s)
-	}
-	return strconv.ParseUint(s[:min(16, len(s))], 16, 64)
-}
-
-// ParseSeeds reads "1..5000", or one seed.
-func ParseSeeds(s string) (from, to uint64, err error) {
-	a, b, many := strings.Cut(s, "..")
-	if from, err = ParseSeed(a); err != nil {
-		return 0, 0, err
-	}
-	if !many {
-		return from, from, nil
-	}
-	if to, err = ParseSeed(b); err != nil {
-		return 0, 0, err
-	}
-	if to < from {
-		return 0, 0, fmt.Errorf("seeds %s: the second is below the first", s)
-	}
-	return from, to, nil
 }
 
 // Validate says what is wrong with a plan and what to do about it.

@@ -39,7 +39,7 @@ func main() {
 
 Exit codes: 0 all is well; 10 safety, 11 liveness, 12 nondeterminism, 13 too
 little got done, 14 a fault of the simulator itself, 15 a planted bug was not
-found, 2 wrong usage.`,
+found, 16 a mark was never reached that must be, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
@@ -57,6 +57,8 @@ found, 2 wrong usage.`,
 		os.Exit(exitCodes[v.class])
 	case errors.Is(err, errBugsLeft):
 		os.Exit(15)
+	case errors.Is(err, errMarksLeft):
+		os.Exit(16)
 	default:
 		fmt.Fprintln(os.Stderr, "simrun:", err)
 		os.Exit(2)

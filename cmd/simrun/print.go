@@ -2,35 +2,19 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tamarack-mq/tamarack/sim"
+	"github.com/tamarack-mq/tamarack/tape"
 )
 
 // codeVersion is the commit that this binary was built from.
-func codeVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version, dirty := "unknown", ""
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			version = s.Value
-		case "vcs.modified":
-			if s.Value == "true" {
-				dirty = " with changes"
-			}
-		}
-	}
-	return version + dirty
-}
+func codeVersion() string { return tape.Code() }
 
 // printReport prints what came of a campaign.
 func printReport(r *sim.Report) {
@@ -59,18 +43,47 @@ func printReport(r *sim.Report) {
 	}
 	s, wall, busy := &r.Stats, r.Wall.Seconds(), max(r.Busy.Seconds(), 1e-9)
 	fmt.Printf(`
-runs        %d: %d passed, %d void, %d failed; %d run twice
+runs        %d: %d passed, %d void%s, %d failed; %d run twice
 speed       %.1f seeds/s; on one core %.0f times real time, %.0f core steps/s
 virtual     %s in %s
 work        %d acknowledged, %d polled, %d commits; %d failed, %d unknown
 events      %d; %d messages, %d core steps, %d faults
+ground      %s
+memory      %s
 code        %s
 `,
-		r.Runs, r.Passed, r.Void, r.Runs-r.Passed-r.Void, r.Twice,
+		r.Runs, r.Passed, r.Void, voids(r), r.Failed(), r.Twice,
 		float64(r.Runs)/wall, time.Duration(s.Virtual).Seconds()*factor(r)/busy, float64(s.Steps)*factor(r)/busy,
 		time.Duration(s.Virtual).Round(time.Second), r.Wall.Round(time.Millisecond),
 		s.Acked, s.Polled, s.Commits, s.Failed, s.Unknown,
-		s.Events, s.Messages, s.Steps, s.Faults, codeVersion())
+		s.Events, s.Messages, s.Steps, s.Faults, ground(r), memory(r), codeVersion())
+}
+
+// voids names the first void seeds.
+func voids(r *sim.Report) string {
+	if len(r.Voids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %v", r.Voids)
+}
+
+// ground says how much of what marks can tell apart was covered.
+func ground(r *sim.Report) string {
+	s := fmt.Sprintf("%d points", r.Ground.Points)
+	if r.Ground.Last > 0 {
+		s += fmt.Sprintf("; the last new one by seed %d, %d runs before the end", r.Ground.Last, r.Ground.Since)
+	}
+	if r.Plateau {
+		s += ": a plateau, so it ended"
+	}
+	return s
+}
+
+func memory(r *sim.Report) string {
+	if r.Peak == 0 {
+		return "not known"
+	}
+	return fmt.Sprintf("at most %d MiB", r.Peak>>20)
 }
 
 // factor corrects figures for the runs that were made twice and count once.
@@ -82,25 +95,29 @@ func factor(r *sim.Report) float64 {
 }
 
 // printFailure prints everything that is needed to have a failure again.
-func printFailure(r *sim.Result, what string) {
+func printFailure(r *sim.Result, what string) { printFailureTo(os.Stdout, r, what) }
+
+func printFailureTo(to io.Writer, r *sim.Result, what string) {
 	f := r.Failure
 	where := ""
 	if f.Node > 0 {
 		where = fmt.Sprintf(", node %d", f.Node)
 	}
-	fmt.Printf("  broken    %s\n  what      %s\n  where     event %d, %s%s\n  seed      %d, hash %016x\n",
+	fmt.Fprintf(to, "  broken    %s\n  what      %s\n  where     event %d, %s%s\n  seed      %d, hash %016x\n",
 		f.Invariant, f.Sentence, f.Event, f.Time, where, r.Seed, r.Hash)
-	printCommands(os.Getenv(bugVariable), what, f.Event)
+	printCommandsTo(to, os.Getenv(bugVariable), what, f.Event)
 }
 
 // printCommands names what can be done with a failure next.
-func printCommands(bug, what string, event uint64) {
-	fmt.Printf("  replay    %s\n", plantedCommand(bug, "replay", what))
-	fmt.Printf("  story     %s\n", plantedCommand(bug, "replay", what, "--story", "--from", strconv.FormatUint(event-min(event, 200), 10)))
+func printCommands(bug, what string, event uint64) { printCommandsTo(os.Stdout, bug, what, event) }
+
+func printCommandsTo(to io.Writer, bug, what string, event uint64) {
+	fmt.Fprintf(to, "  replay    %s\n", plantedCommand(bug, "replay", what))
+	fmt.Fprintf(to, "  story     %s\n", plantedCommand(bug, "replay", what, "--story", "--from", strconv.FormatUint(event-min(event, 200), 10)))
 	name := nameOfPlan(what)
-	fmt.Printf("  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
-	fmt.Printf("  why       %s\n", plantedCommand(bug, "why", what))
-	fmt.Printf("  explain   %s\n", plantedCommand(bug, "explain", what, "-o", "report-"+name+".html"))
+	fmt.Fprintf(to, "  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
+	fmt.Fprintf(to, "  why       %s\n", plantedCommand(bug, "why", what))
+	fmt.Fprintf(to, "  explain   %s\n", plantedCommand(bug, "explain", what, "-o", "report-"+name+".html"))
 }
 
 // nameOfPlan is what files that are made of a seed or a plan are called after.

@@ -2,62 +2,117 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/tamarack-mq/tamarack/sim"
 )
 
+// outputs say what a report is turned into, besides being printed.
+type outputs struct {
+	json, junit  string // files
+	requireMarks bool
+}
+
+func (o *outputs) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.json, "json", "", "write the report to this file; files of shards can be merged")
+	c.Flags().StringVar(&o.junit, "junit", "", "write the report to this file as XML that CI systems read as test results (JUnit)")
+	c.Flags().BoolVar(&o.requireMarks, "require-marks", false, "fail when a mark was never reached (exit code 16): for nightly campaigns")
+}
+
+// finish prints a report, writes it to files, and says how the command ends.
+func (o *outputs) finish(r *sim.Report) error {
+	printReport(r)
+	if o.json != "" {
+		if err := writeJSON(o.json, r); err != nil {
+			return err
+		}
+	}
+	if o.junit != "" {
+		if err := writeJUnit(o.junit, r, o.requireMarks); err != nil {
+			return err
+		}
+	}
+	if worst := ended(r.Worst()); worst != nil {
+		return worst
+	}
+	if never := r.Never(); o.requireMarks && len(never) > 0 {
+		fmt.Printf("\nFAILED: %d marks were never reached, so the campaign does not test them: %s\n", len(never), strings.Join(never, "; "))
+		return errMarksLeft
+	}
+	return nil
+}
+
+// errMarksLeft says that a campaign did not reach all marks, which was printed.
+var errMarksLeft = errors.New("marks were never reached")
+
 func runCommand() *cobra.Command {
-	var seeds, shard, file, saveDir string
-	var budget time.Duration
-	var workers int
-	var stop bool
-	var limits sim.Limits
+	var seeds, shard, saveDir string
+	var out outputs
+	var campaign sim.Campaign
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Runs many seeds on all cores.",
-		Args:  cobra.NoArgs,
+		Long: `Runs many seeds on all cores, and tells failures, one for each cause, the quickest
+to fail first, which marks were reached, and figures.
+
+It ends after the last of --seeds, or with --budget or --until-plateau, whichever
+comes first. Where --seeds names no last one, those two alone end it.`,
+		Example: `  simrun run --seeds 1..5000
+  simrun run --budget 10m
+  simrun run --seeds $(git rev-parse HEAD) --budget 10m
+  simrun run --until-plateau 2000
+  simrun run --seeds 1..20000 --shard 2/8 --json shard-2.json --junit shard-2.xml`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			from, to, err := sim.ParseSeeds(seeds)
-			if err != nil {
+			if err := campaignSeeds(&campaign, seeds); err != nil {
 				return err
 			}
-			campaign := &sim.Campaign{From: from, To: to, Budget: budget, Workers: workers, Stop: stop, Limits: limits}
 			if shard != "" {
+				var err error
 				if campaign.Shard, campaign.Shards, err = parseShard(shard); err != nil {
 					return err
 				}
 			}
-			report := runWithProgress(campaign)
-			printReport(report)
+			campaign.Code = codeVersion()
+			report := runWithProgress(&campaign)
 			if err := saveFailures(saveDir, report); err != nil {
 				return err
 			}
-			if file != "" {
-				if err := writeJSON(file, report); err != nil {
-					return err
-				}
-			}
-			return ended(report.Worst())
+			return out.finish(report)
 		},
 	}
-	c.Flags().StringVar(&seeds, "seeds", "1..100", "seeds to run: FROM..TO, one number, or a commit hash")
-	c.Flags().DurationVar(&budget, "budget", 0, "stop after this much time")
-	c.Flags().StringVar(&shard, "shard", "", "run one part of the seeds: I/N")
-	c.Flags().StringVar(&file, "json", "", "write the report to this file; files of shards can be merged")
-	c.Flags().StringVar(&saveDir, "save", "", "save the plan of the first seed of each failure to this folder")
-	c.Flags().BoolVar(&stop, "stop", false, "begin no other seed once one has failed")
-	c.Flags().IntVar(&workers, "workers", 0, "runs side by side; 0: one for each core")
-	c.Flags().DurationVar(&limits.Time, "seed-limit", 0, "longest time for one seed, which ends the campaign when it takes longer; 0: none")
-	c.Flags().Uint64Var(&limits.Memory, "memory-limit", 0, "most memory in bytes, beyond which the campaign ends; 0: none")
+	f := c.Flags()
+	f.StringVar(&seeds, "seeds", "", "seeds to run: FROM..TO, FROM+COUNT, one number, or a commit hash, which stands for 100 seeds of its own; 1..100 if empty")
+	f.DurationVar(&campaign.Budget, "budget", 0, "begin no seed after this much time")
+	f.IntVar(&campaign.Plateau, "until-plateau", 0, "begin no other seed once so many in a row have reached no mark, no mark so often, and no two marks together for the first time")
+	f.StringVar(&shard, "shard", "", "run one part of the seeds: I/N")
+	f.StringVar(&saveDir, "save", "", "save the plan of the first seed of each failure to this folder")
+	f.BoolVar(&campaign.Stop, "stop", false, "begin no other seed once one has failed")
+	f.IntVar(&campaign.Workers, "workers", 0, "runs side by side; 0: one for each core")
+	f.DurationVar(&campaign.Limits.Time, "seed-limit", 0, "longest time for one seed, which ends the campaign when it takes longer; 0: none")
+	f.Uint64Var(&campaign.Limits.Memory, "memory-limit", 0, "most memory in bytes, beyond which the campaign ends; 0: none")
+	out.flags(c)
 	return c
+}
+
+// campaignSeeds sets the seeds of a campaign. With a budget or a plateau there need
+// be no last one.
+func campaignSeeds(c *sim.Campaign, seeds string) (err error) {
+	if c.Budget > 0 || c.Plateau > 0 {
+		c.From, c.To, err = sim.ParseOpenSeeds(seeds)
+		return err
+	}
+	if seeds == "" {
+		seeds = "1..100"
+	}
+	c.From, c.To, err = sim.ParseSeeds(seeds)
+	return err
 }
 
 func parseShard(s string) (i, n int, err error) {
@@ -73,39 +128,6 @@ func parseShard(s string) (i, n int, err error) {
 	return i, n, nil
 }
 
-// runWithProgress runs a campaign under a progress bar on standard error.
-func runWithProgress(c *sim.Campaign) *sim.Report {
-	total := int64(c.To - c.From + 1)
-	if c.Shards > 1 {
-		total = (total + int64(c.Shards) - 1) / int64(c.Shards)
-	}
-	bar := progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("seeds"), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-		progressbar.OptionFullWidth(), progressbar.OptionSetVisibility(isTerminal(os.Stderr)))
-	failures := 0
-	var virtual sim.Span
-	c.Each = func(r *sim.Result) {
-		virtual += r.Stats.Virtual
-		if r.Failure != nil {
-			failures++
-		}
-		bar.Describe(fmt.Sprintf("%.1f virtual h, %d failures", time.Duration(virtual).Hours(), failures))
-		_ = bar.Add(1)
-	}
-	report := c.Run()
-	_ = bar.Finish()
-	return report
-}
-
-// isTerminal says whether somebody watches: a log is no place for a bar that
-// redraws itself.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 func writeJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -115,26 +137,49 @@ func writeJSON(path string, v any) error {
 }
 
 func mergeCommand() *cobra.Command {
-	return &cobra.Command{
+	var out outputs
+	c := &cobra.Command{
 		Use:   "merge FILE...",
 		Short: "Adds up the reports of the shards of one campaign.",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
 			var reports []*sim.Report
 			for _, f := range files {
-				b, err := os.ReadFile(f)
+				r, err := readReport(f)
 				if err != nil {
 					return err
-				}
-				r := &sim.Report{}
-				if err := json.Unmarshal(b, r); err != nil {
-					return fmt.Errorf("%s is no report: %w", f, err)
 				}
 				reports = append(reports, r)
 			}
 			merged := sim.Merge(reports)
-			printReport(merged)
-			return ended(merged.Worst())
+			if code := otherCode(merged.Parts); code != "" {
+				return fmt.Errorf("these reports are not of one campaign: one was made by commit %s, another by %s", merged.Parts[0].Code, code)
+			}
+			return out.finish(merged)
 		},
 	}
+	out.flags(c)
+	return c
+}
+
+func readReport(file string) (*sim.Report, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r := &sim.Report{}
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("%s is no report: %w", file, err)
+	}
+	return r, nil
+}
+
+// otherCode is a commit that is not that of the first part; empty: all are of one.
+func otherCode(parts []sim.Part) string {
+	for i := range parts {
+		if parts[i].Code != parts[0].Code {
+			return parts[i].Code
+		}
+	}
+	return ""
 }
