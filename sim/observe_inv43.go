@@ -38,6 +38,9 @@ func (o *safeMoves) step(w *World, c *partChange) {
 	came := less(new.Replicas, old.Replicas)
 	switch {
 	case len(gone) == 0 && len(came) == 0 && sameNodes(old.Replicas, new.Replicas):
+		if len(new.Target) > 0 && !sameNodes(old.Adding, new.Adding) {
+			wrong("a move forgets whom it has added", "the replicas are the same, but not those that were added")
+		}
 		return
 	case len(gone) > 0 && len(came) > 0:
 		wrong("replicas are exchanged at once", "replicas come and go in one step")
