@@ -25,6 +25,9 @@ type progress struct {
 	report *sim.Report // so far
 }
 
+// farOff is when a campaign ends that has no end.
+const farOff = 1000 * time.Hour
+
 // barParts is the resolution of the bar: what is full differs.
 const barParts = 1000
 
@@ -60,7 +63,7 @@ func (p *progress) add(_ *sim.Result, soFar *sim.Report) {
 // seed, or the end of the budget.
 func (p *progress) left(elapsed time.Duration) (done float64, left time.Duration) {
 	done = min(1, float64(p.report.Runs)/p.total)
-	left = time.Duration(float64(elapsed) * (1 - done) / max(done, 1e-9))
+	left = time.Duration(min(float64(elapsed)*(1-done)/max(done, 1e-9), float64(farOff)))
 	if b := p.campaign.Budget; b > 0 && b-elapsed < left {
 		done, left = min(1, float64(elapsed)/float64(b)), max(0, b-elapsed)
 	}
@@ -77,7 +80,7 @@ func (p *progress) line(elapsed, left time.Duration) string {
 	if n := p.campaign.Plateau; n > 0 {
 		s += fmt.Sprintf(", %d points of ground, none new for %d of %d", r.Ground.Points, r.Ground.Since, n)
 	}
-	if left < 1000*time.Hour { // there is an end
+	if left < farOff {
 		s += fmt.Sprintf(", %s left", left.Round(time.Second))
 	}
 	return s
