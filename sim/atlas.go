@@ -344,7 +344,11 @@ func (w *World) rot(n *Node, kind FaultKind) {
 	var ok bool
 	switch kind {
 	case FlipBits:
-		hit, ok = d.disk.FlipBit(d.chaos, limit)
+		if d.chaos.OneIn(3) {
+			hit, ok = d.disk.SpoilSector(d.chaos, limit)
+		} else {
+			hit, ok = d.disk.FlipBit(d.chaos, limit)
+		}
 	case LoseFile:
 		hit, ok = d.disk.LoseFile(d.chaos, limit)
 	default:

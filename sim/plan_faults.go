@@ -28,7 +28,7 @@ const (
 	StallDisk FaultKind = "stall-disk" // nothing completes until the end
 	FullDisk  FaultKind = "full-disk"  // no room until the end
 	FailFlush FaultKind = "fail-flush" // the next flush fails
-	FlipBits  FaultKind = "flip-bits"  // flushed data is damaged
+	FlipBits  FaultKind = "flip-bits"  // flushed data is damaged, or cannot be read any more
 	LoseFile  FaultKind = "lose-file"  // a flushed file is gone
 	Misdirect FaultKind = "misdirect"  // a write lands elsewhere
 	SwapDisk  FaultKind = "swap-disk"  // the process dies and comes back with an empty disk

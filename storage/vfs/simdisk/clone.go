@@ -60,7 +60,7 @@ func (c cloner) content(f *content) *content {
 	f.data = f.data[:len(f.data):len(f.data)]
 	f.shared = true
 	clone := &content{data: f.data, durable: f.durable, shared: true, gone: f.gone}
-	clone.dirty = slices.Clone(f.dirty)
+	clone.dirty, clone.bad = slices.Clone(f.dirty), slices.Clone(f.bad)
 	for i := range clone.dirty {
 		clone.dirty[i].old = slices.Clone(clone.dirty[i].old)
 	}

@@ -25,6 +25,7 @@ type content struct {
 	shared  bool     // with a clone: copy before writing in place
 	spare   [][]byte // the old of pages that were synced, for the next ones
 	gone    bool     // has no name any more; counts no longer as used
+	bad     []int64  // numbers of sectors that cannot be read, until they are written
 }
 
 // page is a page that was written since it was last synced.
@@ -94,6 +95,7 @@ func (p *page) span(limit int64) (from, to int64) {
 
 // write puts b at off; what lies between the end and off becomes zeros.
 func (c *content) write(b []byte, off int64) {
+	c.heal(off, int64(len(b)))
 	size := int64(len(c.data))
 	c.touch(min(off, size), off+int64(len(b)))
 	if off > size {
@@ -125,6 +127,7 @@ func (c *content) grow(size int64) {
 
 // truncate sets the size.
 func (c *content) truncate(size int64) {
+	c.bad = slices.DeleteFunc(c.bad, func(n int64) bool { return n*sectorSize >= size })
 	now := int64(len(c.data))
 	switch {
 	case size > now:

@@ -20,6 +20,7 @@ const (
 	Flip      Kind = "flip"
 	Misdirect Kind = "misdirect"
 	Lose      Kind = "lose"
+	Unread    Kind = "unread"
 )
 
 // Damage is what a fault did to durable data.
@@ -109,6 +110,40 @@ func (d *Disk) FlipBit(random *chance.Stream, limit Limit) (Damage, bool) {
 	bit := uint8(random.Below(8))
 	v.file.rot(off, []byte{v.file.data[off] ^ 1<<bit})
 	return Damage{Kind: Flip, Path: v.path, Offset: off, Size: 1, Bit: bit}, true
+}
+
+// SpoilSector makes one sector of durable data unreadable, until it is written
+// whole. False: there is nothing that may be hit.
+func (d *Disk) SpoilSector(random *chance.Stream, limit Limit) (Damage, bool) {
+	v, off, ok := pick(d.victims(limit), random)
+	if !ok {
+		return Damage{}, false
+	}
+	off -= off % sectorSize
+	v.file.bad = append(v.file.bad, off/sectorSize)
+	return Damage{Kind: Unread, Path: v.path, Offset: off, Size: sectorSize}, true
+}
+
+// unreadable says whether a range holds bytes that cannot be read.
+func (c *content) unreadable(off, size int64) bool {
+	for _, n := range c.bad {
+		if off < (n+1)*sectorSize && n*sectorSize < off+size {
+			return true
+		}
+	}
+	return false
+}
+
+// heal makes the sectors readable that are written whole, or up to the end of
+// the file.
+func (c *content) heal(off, size int64) {
+	if len(c.bad) == 0 {
+		return
+	}
+	end := max(int64(len(c.data)), off+size)
+	c.bad = slices.DeleteFunc(c.bad, func(n int64) bool {
+		return off <= n*sectorSize && min((n+1)*sectorSize, end) <= off+size
+	})
 }
 
 // Misdirect overwrites up to a page of durable data, in whole sectors, by bytes

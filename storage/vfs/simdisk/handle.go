@@ -88,6 +88,9 @@ func (h *handle) ReadAt(b []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	n := copy(b, h.file.data[off:])
+	if h.file.unreadable(off, int64(n)) {
+		return 0, vfs.ErrUnreadable
+	}
 	if n < len(b) {
 		return n, io.EOF
 	}

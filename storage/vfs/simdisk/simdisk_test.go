@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -306,4 +307,32 @@ func BenchmarkAppendAndSync(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestASectorThatCannotBeReadIsHealedByWritingIt(t *testing.T) {
+	d := New()
+	f := create(t, d, "a", strings.Repeat("x", 2000))
+	require.NoError(t, f.Sync())
+	require.NoError(t, d.SyncDir(""))
+	hit, ok := d.SpoilSector(chance.New(1), nil)
+	require.True(t, ok)
+	require.Equal(t, Unread, hit.Kind)
+	b := make([]byte, 1)
+	_, err := f.ReadAt(b, hit.Offset)
+	require.ErrorIs(t, err, vfs.ErrUnreadable)
+	_, err = f.ReadAt(b, (hit.Offset+sectorSize)%2000)
+	require.NoError(t, err, "only that sector")
+	_, err = f.WriteAt(b, hit.Offset)
+	require.NoError(t, err)
+	_, err = f.ReadAt(b, hit.Offset)
+	require.ErrorIs(t, err, vfs.ErrUnreadable, "it was not written whole")
+	d.Kill()
+	f, err = d.Open("a")
+	require.NoError(t, err)
+	_, err = f.ReadAt(b, hit.Offset)
+	require.ErrorIs(t, err, vfs.ErrUnreadable, "nor does a restart help")
+	_, err = f.WriteAt(make([]byte, sectorSize), hit.Offset)
+	require.NoError(t, err)
+	_, err = f.ReadAt(b, hit.Offset)
+	require.NoError(t, err)
 }
