@@ -157,8 +157,30 @@ func (w *World) markChange(old, new *message.PartitionChange) {
 	}
 }
 
+// imageFolder folds images of one node one after the other. What it folded last
+// it mostly does not fold again: the states of partitions are never changed, only
+// replaced. Now and then it folds all, to see that this is so. The zero value is
+// ready.
+type imageFolder struct {
+	known []foldedPartition
+	turn  uint8
+}
+
+type foldedPartition struct {
+	state  *message.PartitionChange
+	digest uint64
+}
+
 // imageDigest folds a whole image, but for its version.
-func imageDigest(image *metadata.Image) uint64 {
+func imageDigest(image *metadata.Image) uint64 { return new(imageFolder).digest(image) }
+
+// digest is imageDigest.
+func (f *imageFolder) digest(image *metadata.Image) uint64 {
+	if f.turn++; f.turn%8 == 0 {
+		clear(f.known)
+	}
+	known := f.known
+	k := 0
 	var r rolling
 	r.fold(uint64(image.NextProducerID()))
 	r.text(image.ClusterID())
@@ -177,8 +199,19 @@ func imageDigest(image *metadata.Image) uint64 {
 		r.text(t.Name)
 		foldTopicConfig(&r, &t.Config)
 		for _, p := range t.Partitions {
-			foldPartition(&r, p)
+			if k == len(known) {
+				known = append(known, foldedPartition{})
+			}
+			if one := &known[k]; one.state != p {
+				var d rolling
+				foldPartition(&d, p)
+				one.state, one.digest = p, uint64(d)
+			}
+			r.fold(known[k].digest)
+			k++
 		}
 	}
+	clear(known[k:])
+	f.known = known[:k]
 	return uint64(r)
 }

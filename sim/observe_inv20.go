@@ -14,7 +14,11 @@ type oneHistory struct {
 	digests map[message.Version]uint64
 	applied []message.Version // of brokers, by node id, in their present run
 	runs    []uint32
+	folders []nodeFolders // by node id
 }
+
+// nodeFolders are those of the two images of a node.
+type nodeFolders struct{ broker, voter imageFolder }
 
 func (*oneHistory) Invariant() string { return "INV-20" }
 
@@ -27,6 +31,7 @@ func (o *oneHistory) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effec
 	for int(n.id) >= len(o.applied) {
 		o.applied = append(o.applied, 0)
 		o.runs = append(o.runs, 0)
+		o.folders = append(o.folders, nodeFolders{})
 	}
 	if o.runs[n.id] != n.run {
 		o.runs[n.id], o.applied[n.id] = n.run, 0
@@ -36,21 +41,22 @@ func (o *oneHistory) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effec
 		return
 	}
 	o.applied[n.id] = c.Image().Version()
-	o.compare(w, n, c.Image(), "the broker")
+	folders := &o.folders[n.id]
+	o.compare(w, n, c.Image(), &folders.broker, "the broker")
 	if controller := c.Controller(); controller != nil {
-		o.compare(w, n, controller.Image(), "the controller")
+		o.compare(w, n, controller.Image(), &folders.voter, "the controller")
 		if c.Image().Version() > w.book.meta.version {
 			w.fail("INV-20", n.id, "a broker is ahead of the committed log", "the image of node %d is at version %d, but no voter has committed more than %d", n.id, c.Image().Version(), w.book.meta.version)
 		}
 	}
 }
 
-func (o *oneHistory) compare(w *World, n *Node, image *metadata.Image, whose string) {
+func (o *oneHistory) compare(w *World, n *Node, image *metadata.Image, f *imageFolder, whose string) {
 	if o.digests == nil {
 		o.digests = map[message.Version]uint64{}
 	}
 	v := image.Version()
-	d := imageDigest(image)
+	d := f.digest(image)
 	if before, ok := o.digests[v]; ok && before != d {
 		w.fail("INV-20", n.id, "two images differ at one version", "%s on node %d has at version %d another image of the cluster than was seen elsewhere", whose, n.id, v)
 		return

@@ -95,3 +95,6 @@ func (*coordinatorReplay) Looks() scope  { return ofReplies }
 func (*committedOffsets) Looks() scope   { return ofRequests | ofReplies }
 func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofReplicas }
 func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies }
+func (*safeMoves) Looks() scope          { return ofImages }
+func (*ownedLogs) Looks() scope          { return ofImages | ofCuts }
+func (*heldToThrottle) Looks() scope     { return ofMessages }

@@ -113,11 +113,12 @@ func (n *Node) mend() {
 // look asks whether the cluster has come to rest, and ends the run when it has.
 func (w *World) look() {
 	if w.quiet == 0 {
-		if stuck := w.unrest(); len(stuck) > 0 {
+		if len(w.unrest(1)) > 0 {
 			if w.now < w.restBy {
 				w.in(lookEvery, event{kind: evPhase, arg: uint64(resting)})
 				return
 			}
+			stuck := w.unrest(8)
 			w.fail("INV-34", 0, causeOf(stuck[0]), "%v after the last fault the cluster has not come to rest: %s",
 				w.now-w.plan.Phases.Warm-w.plan.Phases.Faults, strings.Join(stuck, "; "))
 			return

@@ -12,11 +12,16 @@ import (
 )
 
 // unrest is INV-34: it says what keeps the cluster from being at rest, most
-// telling first. Each entry is "what: who waits for whom".
-func (w *World) unrest() []string {
+// telling first, up to a number of reasons. Each entry is "what: who waits for
+// whom", but for a single one: it is not told, as nobody reads it.
+func (w *World) unrest(most int) []string {
 	var out []string
 	add := func(what, format string, args ...any) {
-		if len(out) < 8 {
+		switch {
+		case len(out) == most:
+		case most == 1:
+			out = append(out, what)
+		default:
 			out = append(out, what+": "+fmt.Sprintf(format, args...))
 		}
 	}
@@ -26,6 +31,9 @@ func (w *World) unrest() []string {
 		}
 	}
 	w.controllerUnrest(add)
+	if len(out) == most {
+		return out
+	}
 	if w.newest() != nil {
 		w.partitionUnrest(add)
 		w.moveUnrest(add)

@@ -20,6 +20,7 @@ const never = Span(math.MaxInt64)
 // is shared with another run.
 type World struct {
 	agenda  agenda
+	event   event // the one at hand
 	now     Span
 	hash    rolling
 	plan    *Plan
@@ -121,6 +122,7 @@ func (w *World) play() {
 			w.broken = "nothing is left to happen before the run is over"
 			return
 		}
+		w.event = e
 		w.now = at
 		w.stats.Events++
 		if w.options.TraceTo > 0 {
@@ -128,12 +130,12 @@ func (w *World) play() {
 		}
 		w.hash.fold(uint64(at)<<6 ^ uint64(e.kind)<<58 ^ uint64(uint32(e.place)))
 		if w.options.events != nil {
-			w.options.events(w, &e)
+			w.options.events(w, &w.event)
 		}
 		if w.stats.Events == w.exactNext {
 			w.cutExact()
 		}
-		w.happen(&e)
+		w.happen(&w.event)
 		if w.stats.Events%CheckpointEvery == 0 {
 			w.checkpoints = append(w.checkpoints, uint64(w.hash))
 		}

@@ -181,12 +181,8 @@ func (j *journal) sets() []placed {
 // behind says that the snapshot lacks a member: it is of no use to that one,
 // which would not know itself.
 func (j *journal) behind() bool {
-	for _, id := range slices.Concat(j.present.voters, j.present.learners) {
-		if !j.snapshotSet.has(id) {
-			return true
-		}
-	}
-	return false
+	missing := func(id uint64) bool { return !j.snapshotSet.has(id) }
+	return slices.ContainsFunc(j.present.voters, missing) || slices.ContainsFunc(j.present.learners, missing)
 }
 
 // Entries implements raft.Storage.

@@ -107,7 +107,7 @@ func (c *content) write(b []byte, off int64) {
 	}
 	n := copy(c.data[off:], b)
 	if end := int(off) + len(b); end > cap(c.data) {
-		c.data = slices.Grow(c.data, max(end-len(c.data), len(c.data), pageSize/4))
+		c.data = slices.Grow(c.data, max(end-len(c.data), min(3*len(c.data), 64<<10), pageSize/4))
 	}
 	c.data = append(c.data, b[n:]...)
 }
