@@ -97,3 +97,6 @@ func (n *Node) describeConfig(token message.Token, r *message.DescribeConfig, ou
 
 // Holds are the settings by which this node goes. Read only.
 func (n *Node) Holds() settings.Node { return n.holds }
+
+// Started is what this run was started with. Read only.
+func (n *Node) Started() settings.Node { return n.started }

@@ -114,7 +114,7 @@ func (c *chaos) batch(u *user) (batch, value []byte) {
 // any draws a legal request. What it publishes is noted in the history.
 func (c *chaos) any(u *user) (message.Request, history.Operation) {
 	r := u.random
-	switch r.Below(12) {
+	switch r.Below(13) {
 	case 0, 1, 2:
 		batch, value := c.batch(u)
 		acks := message.Acks(r.Between(-1, 1))
@@ -152,6 +152,8 @@ func (c *chaos) any(u *user) (message.Request, history.Operation) {
 		return &message.Metadata{}, history.Operation{}
 	case 9:
 		return &message.InitProducerID{}, history.Operation{}
+	case 10:
+		return c.anySetting(u), history.Operation{}
 	}
 	return c.anyOfGroup(u), history.Operation{}
 }
@@ -207,7 +209,7 @@ func (c *chaos) wrong(u *user) message.Request {
 	batch, _ := c.batch(u)
 	m := &message.Produce{Acks: message.AcksAll, Timeout: message.Second}
 	m.Partitions = []message.ProducePartition{{ID: c.partition(u, true), Records: batch}}
-	switch r.Below(9) {
+	switch r.Below(13) {
 	case 0:
 		batch[len(batch)-1] ^= 0x40 // the checksum does not match any more
 	case 1:
@@ -226,6 +228,8 @@ func (c *chaos) wrong(u *user) message.Request {
 		return &message.AddPartitions{Name: chaosTopic, Count: -1}
 	case 8:
 		return &message.GroupHeartbeat{Group: "", Member: "", Full: true}
+	case 9, 10, 11, 12:
+		return c.wrongSetting(u)
 	}
 	return m
 }

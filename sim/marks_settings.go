@@ -62,6 +62,9 @@ func (a *altered) topic(w *World, t *metadata.Topic, was *message.TopicConfig) {
 			w.mark(markMinInsyncRaised)
 		case before > len(p.ISR) && after <= len(p.ISR):
 			w.mark(markMinInsyncLowered)
+			if old := w.book.part(p.ID).state; old != nil && len(old.ELR) > 0 && len(p.ELR) == 0 {
+				w.mark(markEligibleReleased)
+			}
 		}
 	}
 }

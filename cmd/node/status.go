@@ -33,14 +33,16 @@ func statusCommand() *cobra.Command {
 						state = "fenced"
 					case m.ControllerSilent:
 						state = "unknown"
+					case b.Draining:
+						state = "draining"
 					}
 					p.row(int32(b.ID), b.Address, b.Rack, state, s.leads[b.ID], s.hosts[b.ID], b.ID == m.Controller && !m.ControllerSilent)
 				}
 				p.end()
 				c.say(cmd.OutOrStdout(), map[string]any{"cluster": m.ClusterID, "version": m.Version, "topics": s.topics, "partitions": s.partitions,
-					"offline": s.offline, "under_replicated": s.thin, "controller_silent": m.ControllerSilent},
-					"cluster %s, metadata version %d: %d topics, %d partitions, %d offline, %d short of replicas",
-					m.ClusterID, m.Version, s.topics, s.partitions, s.offline, s.thin)
+					"offline": s.offline, "under_replicated": s.thin, "controller_silent": m.ControllerSilent, "voters": m.Voters, "learners": m.Learners},
+					"cluster %s, metadata version %d: %d topics, %d partitions, %d offline, %d short of replicas, voters %s",
+					m.ClusterID, m.Version, s.topics, s.partitions, s.offline, s.thin, nodes(m.Voters))
 				if m.ControllerSilent {
 					if check {
 						return errors.New(noController)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,8 @@ func topicCommand() *cobra.Command {
 	var c connection
 	cmd := &cobra.Command{Use: "topic", Short: "Make, show, change and remove topics"}
 	c.flags(cmd)
-	cmd.AddCommand(topicCreate(&c), topicList(&c), topicDescribe(&c), topicDelete(&c), topicAdd(&c), topicElect(&c))
+	cmd.AddCommand(topicCreate(&c), topicList(&c), topicDescribe(&c), topicDelete(&c), topicAdd(&c), topicElect(&c),
+		topicAlter(&c), topicSettings(&c))
 	return cmd
 }
 
@@ -142,7 +144,7 @@ func topicDescribe(c *connection) *cobra.Command {
 	var offsets bool
 	cmd := &cobra.Command{
 		Use:   "describe NAME",
-		Short: "Show a topic's partitions: leaders, replicas, in-sync sets",
+		Short: "Show a topic's own settings, and its partitions: leaders, replicas, in-sync sets",
 		Args:  exactArgs("the topic's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
@@ -153,6 +155,13 @@ func topicDescribe(c *connection) *cobra.Command {
 				columns := []string{"partition", "leader", "epoch", "replicas", "isr", "elr"}
 				if offsets {
 					columns = append(columns, "start", "end")
+				}
+				own, err := ownSettings(ctx, cl, args[0])
+				if err != nil {
+					return err
+				}
+				if len(own) > 0 {
+					c.say(cmd.OutOrStdout(), map[string]any{"topic": t.Name, "settings": own}, "settings: %s", strings.Join(own, ", "))
 				}
 				p := c.printer(cmd.OutOrStdout(), columns...)
 				defer p.end()
@@ -246,12 +255,14 @@ func topicAdd(c *connection) *cobra.Command {
 
 func topicElect(c *connection) *cobra.Command {
 	var unclean bool
-	var partition int32
+	var partition, leader int32
 	cmd := &cobra.Command{
 		Use:   "elect [NAME]",
 		Short: "Move leaderships back to the preferred replicas, or force one",
 		Long: `Move the leadership of partitions to their preferred replica, the first of their
-replicas: of all topics, or of one topic, or of one partition.
+replicas: of all topics, or of one topic, or of one partition. With --leader it
+moves to that node, which must be in sync. Balancing gives it back after a while;
+to make it last, put that node first with node reassign.
 
 With --unclean a partition without any replica that is known to hold everything
 gets a leader all the same. RECORDS MAY BE LOST; what was given up is printed.`,
@@ -262,11 +273,14 @@ gets a leader all the same. RECORDS MAY BE LOST; what was given up is printed.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && (unclean || cmd.Flags().Changed("partition")) {
+			if len(args) == 0 && (unclean || leader != 0 || cmd.Flags().Changed("partition")) {
 				return usage("name the topic")
 			}
+			if unclean && leader != 0 {
+				return usage("--unclean takes whoever is there: it goes with no --leader")
+			}
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
-				ask := &message.ElectLeaders{Unclean: unclean}
+				ask := &message.ElectLeaders{Unclean: unclean, Leader: message.NodeID(leader)}
 				if len(args) == 1 {
 					t, err := topic(ctx, cl, args[0])
 					if err != nil {
@@ -287,6 +301,7 @@ gets a leader all the same. RECORDS MAY BE LOST; what was given up is printed.`,
 	}
 	cmd.Flags().BoolVar(&unclean, "unclean", false, "Elect any live replica where none is eligible: may lose records")
 	cmd.Flags().Int32Var(&partition, "partition", 0, "Only this partition of the topic")
+	cmd.Flags().Int32Var(&leader, "leader", 0, "The node that is to lead; else the preferred one")
 	return cmd
 }
 

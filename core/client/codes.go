@@ -14,10 +14,16 @@ func codeOf(reply message.Reply) (code message.Code, detail string) {
 	case *message.AddPartitionsReply:
 		return m.Code, m.Detail
 	case *message.AlterReassignmentsReply:
-		return worst(m.Code, len(m.Partitions), func(i int) message.Code { return m.Partitions[i].Code }), m.Detail
+		return reassigned(m)
 	case *message.DrainBrokerReply:
 		return m.Code, m.Detail
 	case *message.UnregisterBrokerReply:
+		return m.Code, m.Detail
+	case *message.AlterConfigReply:
+		return m.Code, m.Detail
+	case *message.DescribeConfigReply:
+		return m.Code, m.Detail
+	case *message.AlterControllersReply:
 		return m.Code, m.Detail
 	case *message.InitProducerIDReply:
 		return m.Code, ""
@@ -93,11 +99,25 @@ func worst(whole message.Code, parts int, code func(int) message.Code) message.C
 	return first
 }
 
+// reassigned is the first outcome that is no success, with what is said about it.
+func reassigned(m *message.AlterReassignmentsReply) (message.Code, string) {
+	code := worst(m.Code, len(m.Partitions), func(i int) message.Code { return m.Partitions[i].Code })
+	if m.Code != message.None || code == message.None {
+		return code, m.Detail
+	}
+	for _, p := range m.Partitions {
+		if p.Code == code {
+			return code, p.Detail
+		}
+	}
+	return code, ""
+}
+
 // changesNothing says that a request leaves the cluster as it is, so that a
 // missing answer leaves nothing open.
 func changesNothing(r message.Request) bool {
 	switch r.(type) {
-	case *message.Fetch, *message.ListOffsets, *message.OffsetForLeaderEpoch, *message.Metadata, *message.FindCoordinator,
+	case *message.Fetch, *message.ListOffsets, *message.OffsetForLeaderEpoch, *message.Metadata, *message.DescribeConfig, *message.FindCoordinator,
 		*message.FetchOffsets, *message.ListGroups, *message.DescribeGroup, *message.InitProducerID:
 		return true
 	}

@@ -107,3 +107,6 @@ func (c *Controller) settle(now message.Time) {
 		}
 	}
 }
+
+// Session is how long a broker may be silent. For observers.
+func (c *Controller) Session() message.Duration { return c.cfg.SessionTimeout }

@@ -31,9 +31,11 @@ func (c *Controller) alterControllers(now message.Time, m *message.AlterControll
 	case len(members.Learners) > 0 && !learns:
 		reply.Code = message.VotersChanging
 		reply.Detail = fmt.Sprintf("node %d is catching up to become a voter: wait for it, or remove it first", members.Learners[0])
+	case !m.Remove && c.image.Broker(m.Node) == nil:
+		reply.Code, reply.Detail = message.InvalidRequest, fmt.Sprintf("node %d is not known: start it first, as a node of this cluster", m.Node)
 	case !m.Remove && !c.image.Live(m.Node):
 		reply.Code = message.BrokerNotAvailable
-		reply.Detail = fmt.Sprintf("node %d is not running: start it first, as a node of this cluster", m.Node)
+		reply.Detail = fmt.Sprintf("node %d is not running, or not yet let in", m.Node)
 	default:
 		if why := c.quorum.Objection(now, *change); why != "" {
 			reply.Code, reply.Detail = message.InvalidRequest, why

@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/quorum"
+)
+
+// quorumInForce is INV-41: the controllers count by the voters that are in force.
+// What a leader calls committed, more than half of its voters hold durably,
+// learners and those that were removed not counted; all nodes that have applied
+// the log as far have the same members; members change by one node at a time, and
+// who begins to vote was a learner that held everything; who leads is a voter.
+type quorumInForce struct {
+	blind
+	journals []journalTail                      // by node id
+	before   []quorum.Members                   // by node id, before the step at hand
+	members  map[message.Version]quorum.Members // as of each applied version
+	commit   message.Version                    // the highest that any leader has told of
+	present  *message.ControllersChange
+}
+
+func (*quorumInForce) Invariant() string { return "INV-41" }
+
+func (*quorumInForce) Looks() scope { return ofSaves | ofMessages | ofImages }
+
+func (o *quorumInForce) at(n *Node) *journalTail {
+	for int(n.id) >= len(o.journals) {
+		o.journals = append(o.journals, journalTail{})
+		o.before = append(o.before, quorum.Members{})
+	}
+	return &o.journals[n.id]
+}
+
+// Started: what recovery has found is durable.
+func (o *quorumInForce) Started(_ *World, n *Node, _ *effect.Recovered) {
+	*o.at(n) = journalTail{}
+	o.before[n.id] = quorum.Members{}
+	if c := n.Core(); c != nil && c.Controller() != nil {
+		v := c.Controller().View().Quorum
+		o.journals[n.id].durable, o.before[n.id] = v.Last, v.Members
+	}
+}
+
+func (o *quorumInForce) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	c := n.Core()
+	if c == nil || c.Controller() == nil || !aboutQuorum(in, out) {
+		return
+	}
+	if n.forgot {
+		w.atlas.forgetful(n)
+	}
+	v := c.Controller().View().Quorum
+	o.saved(n, in, out, v.Last)
+	o.judge(w, n, &v)
+	if image := w.newest(); image != nil && image.Controllers() != o.present {
+		o.changed(w, o.present, image.Controllers())
+		o.present = image.Controllers()
+	}
+	o.before[n.id] = v.Members
+}
+
+// aboutQuorum says whether a step may have moved the quorum.
+func aboutQuorum(in effect.Input, out []effect.Effect) bool {
+	switch in := in.(type) {
+	case effect.QuorumSaved, effect.Tick:
+		return true
+	case effect.Received:
+		if _, ok := in.Msg.(*message.Quorum); ok {
+			return true
+		}
+	}
+	for _, e := range out {
+		switch e.(type) {
+		case effect.SaveQuorum, effect.ReplaceQuorum:
+			return true
+		}
+	}
+	return false
+}
+
+// saved follows what is durable of a node's journal. Of several writes in one
+// step each is taken to reach as far as the last.
+func (o *quorumInForce) saved(n *Node, in effect.Input, out []effect.Effect, last message.Version) {
+	j := o.at(n)
+	if s, ok := in.(effect.QuorumSaved); ok {
+		for len(j.writes) > 0 && j.writes[0].seq <= s.Seq {
+			j.durable = max(j.durable, j.writes[0].end)
+			j.writes = j.writes[1:]
+		}
+	}
+	for _, e := range out {
+		switch e := e.(type) {
+		case effect.SaveQuorum:
+			j.writes = append(j.writes, journalWrite{e.Seq, last})
+		case effect.ReplaceQuorum:
+			j.writes = append(j.writes, journalWrite{e.Seq, last})
+		}
+	}
+}
+
+// judge looks at one node after a step.
+func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
+	if o.members == nil {
+		o.members = map[message.Version]quorum.Members{}
+	}
+	if known, ok := o.members[v.Applied]; ok && v.Applied > 0 && !sameMembers(known, v.Members) {
+		w.fail("INV-41", n.id, "two nodes have other members at one version", "node %d has the members %v at version %d, but another had %v", n.id, v.Members, v.Applied, known)
+		return
+	}
+	o.members[v.Applied] = v.Members
+	if v.Role != quorum.Leader {
+		return
+	}
+	if !contains(v.Members.Voters, n.node()) {
+		w.fail("INV-41", n.id, "a node leads the quorum that is no voter", "node %d leads the quorum in term %d, but the voters are %v", n.id, v.Term, v.Members.Voters)
+		return
+	}
+	if v.Commit <= o.commit {
+		return
+	}
+	voters, holders := o.before[n.id].Voters, 0
+	for _, m := range voters {
+		if int(m) < len(o.journals) && o.journals[m].durable >= v.Commit {
+			holders++
+		}
+	}
+	if holders <= len(voters)/2 {
+		w.fail("INV-41", n.id, "an entry is committed without a majority of the voters", "node %d takes version %d for committed, but of the voters %v only %d hold it", n.id, v.Commit, voters, holders)
+		return
+	}
+	o.commit = v.Commit
+}
+
+// changed judges one set of members after another.
+func (o *quorumInForce) changed(w *World, was, is *message.ControllersChange) {
+	if was == nil || is == nil {
+		return
+	}
+	moved := 0
+	for _, n := range is.Voters {
+		if contains(was.Voters, n) {
+			continue
+		}
+		moved++
+		if !contains(was.Learners, n) {
+			w.fail("INV-41", int32(n), "a node votes that was no learner", "node %d is a voter of %v, but was no learner before", n, is.Voters)
+			return
+		}
+		o.caughtUp(w, n)
+	}
+	for _, n := range was.Voters {
+		if !contains(is.Voters, n) {
+			moved++
+		}
+	}
+	if moved > 1 {
+		w.fail("INV-41", 0, "two voters change at once", "the voters go from %v to %v in one step", was.Voters, is.Voters)
+	}
+}
+
+// caughtUp judges a learner that votes from now on: all but the entry that made
+// it so was committed before, and it held that. One whose disk is gone since is
+// not judged.
+func (o *quorumInForce) caughtUp(w *World, n message.NodeID) {
+	node := w.nodes[n]
+	version := w.newest().Version()
+	if node.forgot || int(n) >= len(o.journals) || o.present == nil {
+		return
+	}
+	for v, m := range o.members {
+		if contains(m.Voters, n) && v < version {
+			version = v // when the newest image jumped over some
+		}
+	}
+	if held := o.journals[n].durable; held+1 < version {
+		w.fail("INV-41", int32(n), "a learner votes before it has caught up", "node %d votes from version %d on, but holds the log only up to %d", n, version, held)
+	}
+}
+
+func sameMembers(a, b quorum.Members) bool {
+	return slices.Equal(a.Voters, b.Voters) && slices.Equal(a.Learners, b.Learners)
+}

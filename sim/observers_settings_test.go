@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/quorum"
+	"github.com/tamarack-mq/tamarack/core/settings"
+)
+
+func (s *stage) brokenBy(invariant, sentence string) {
+	s.t.Helper()
+	require.NotNil(s.t, s.failure)
+	require.Equal(s.t, []string{invariant, sentence}, []string{s.failure.Invariant, s.failure.Sentence})
+	s.failure = nil
+}
+
+func TestOldSettingsAreRefused(t *testing.T) {
+	s, o := newStage(t), &settingsInForce{}
+	n := s.nodes[1]
+	age := log.Retention{Age: message.Second}
+	o.topic(s.World, n, part, 2, 2, age, age, 4096, 4096)
+	o.judge(s.World, n, "the node", settings.Node{1: 5}, settings.Node{1: 5})
+	o.session(s.World, n, 7, 7)
+	require.Nil(t, s.failure)
+
+	o.topic(s.World, n, part, 1, 2, age, age, 0, 0)
+	s.brokenBy("INV-40", "node 1 holds partition 5/0 to 1 replicas in sync, but its image says 2")
+	o.topic(s.World, n, part, 2, 2, age, log.Retention{Bytes: 9, Age: -1}, 0, 0)
+	s.brokenBy("INV-40", "node 1 keeps partition 5/0 by the limits {Bytes:0 Age:1000000000}, but its image says {Bytes:9 Age:-1}")
+	o.topic(s.World, n, part, 2, 2, age, age, 4096, 1024)
+	s.brokenBy("INV-40", "node 1 rolls partition 5/0 at 4096 bytes, but its image says 1024")
+	o.judge(s.World, n, "the node", settings.Node{1: 5}, settings.Node{1: 6})
+	require.Equal(t, "INV-40", s.failure.Invariant)
+	s.failure = nil
+	o.session(s.World, n, 7, 8)
+	s.brokenBy("INV-40", "the controller on node 1 gives sessions of 7 ns, but by what it has committed they last 8")
+}
+
+func TestAQuorumThatCountsWrongIsRefused(t *testing.T) {
+	s, o := newStage(t), &quorumInForce{}
+	three := quorum.Members{Voters: []message.NodeID{1, 2, 3}}
+	for _, n := range s.nodes[1:] {
+		o.at(n).durable = 5
+		o.before[n.id] = three
+	}
+	leader := quorum.View{Role: quorum.Leader, Term: 2, Applied: 5, Commit: 5, Members: three}
+	o.judge(s.World, s.nodes[1], &leader)
+	require.Nil(t, s.failure)
+
+	o.at(s.nodes[1]).durable = 6
+	leader.Commit = 6
+	o.judge(s.World, s.nodes[1], &leader)
+	s.brokenBy("INV-41", "node 1 takes version 6 for committed, but of the voters [1 2 3] only 1 hold it")
+	other := quorum.View{Applied: 5, Members: quorum.Members{Voters: []message.NodeID{1, 2}}}
+	o.judge(s.World, s.nodes[2], &other)
+	s.brokenBy("INV-41", "node 2 has the members {[1 2] []} at version 5, but another had {[1 2 3] []}")
+	gone := quorum.View{Role: quorum.Leader, Term: 3, Applied: 7, Commit: 5, Members: quorum.Members{Voters: []message.NodeID{1, 3}}}
+	o.judge(s.World, s.nodes[2], &gone)
+	s.brokenBy("INV-41", "node 2 leads the quorum in term 3, but the voters are [1 3]")
+}
+
+func TestMembersThatChangeWronglyAreRefused(t *testing.T) {
+	s, o := newStage(t), &quorumInForce{}
+	set := func(voters, learners []message.NodeID) *message.ControllersChange {
+		return &message.ControllersChange{Voters: voters, Learners: learners}
+	}
+	ids := func(list ...message.NodeID) []message.NodeID { return list }
+	o.changed(s.World, set(ids(1, 2), nil), set(ids(1, 2), ids(3)))
+	o.changed(s.World, set(ids(1, 2, 3), nil), set(ids(1, 2), nil))
+	require.Nil(t, s.failure)
+	o.changed(s.World, set(ids(1, 2), nil), set(ids(1, 2, 3), nil))
+	s.brokenBy("INV-41", "node 3 is a voter of [1 2 3], but was no learner before")
+	o.changed(s.World, set(ids(1, 2, 3), nil), set(ids(1), nil))
+	s.brokenBy("INV-41", "the voters go from [1 2 3] to [1] in one step")
+}
