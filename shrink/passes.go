@@ -136,3 +136,30 @@ func (s *search) ops() (helped bool) {
 func withoutOps(ops []sim.ClientOp, from, to int) []sim.ClientOp {
 	return append(append([]sim.ClientOp{}, ops[:from]...), ops[to:]...)
 }
+
+// script lets a script decide what chance has decided, if that was anything.
+func (s *search) script() bool {
+	if s.best.Script != nil || len(s.result.Recorded.Decisions) == 0 {
+		return false
+	}
+	scripted := s.result.Recorded.Script(s.best)
+	return s.one(func(p *sim.Plan) { *p = *scripted })
+}
+
+// decisions takes entries of the script away, then parts of what power cuts
+// leave.
+func (s *search) decisions() bool {
+	if s.best.Script == nil {
+		return false
+	}
+	helped := s.cut(func(p *sim.Plan) int { return len(p.Script.Decisions) }, func(p *sim.Plan, from, to int) {
+		p.Script.Decisions = without(p.Script.Decisions, from, to)
+	})
+	for i := range s.best.Script.Decisions {
+		helped = s.cut(func(p *sim.Plan) int { return len(p.Script.Decisions[i].Left) }, func(p *sim.Plan, from, to int) {
+			d := &p.Script.Decisions[i]
+			d.Left = without(d.Left, from, to)
+		}) || helped
+	}
+	return helped
+}

@@ -41,18 +41,24 @@ type Progress struct {
 
 // Size is how large a plan is, in what a person has to read.
 type Size struct {
-	Faults  int      `json:"faults"`
-	Nodes   int      `json:"nodes"`
-	Clients int      `json:"clients"`
-	Ops     int      `json:"ops"`    // operations of clients before the run comes to rest
-	Events  uint64   `json:"events"` // of the run
-	Virtual sim.Span `json:"virtual"`
+	Faults  int `json:"faults"`
+	Nodes   int `json:"nodes"`
+	Clients int `json:"clients"`
+	Ops     int `json:"ops"` // operations of clients before the run comes to rest
+	// Decisions of chance that the plan's script names.
+	Decisions int      `json:"decisions"`
+	Events    uint64   `json:"events"` // of the run
+	Virtual   sim.Span `json:"virtual"`
 }
 
 // String tells a size in a line.
 func (z Size) String() string {
-	return fmt.Sprintf("%s, %s, %s, %s, %d events in %s", plural(z.Faults, "fault"), plural(z.Nodes, "node"),
-		plural(z.Clients, "client"), plural(z.Ops, "operation"), z.Events, z.Virtual)
+	s := fmt.Sprintf("%s, %s, %s, %s", plural(z.Faults, "fault"), plural(z.Nodes, "node"),
+		plural(z.Clients, "client"), plural(z.Ops, "operation"))
+	if z.Decisions > 0 {
+		s += ", " + plural(z.Decisions, "decision")
+	}
+	return fmt.Sprintf("%s, %d events in %s", s, z.Events, z.Virtual)
 }
 
 // Outcome is what came of a search.
@@ -77,6 +83,7 @@ func Shrink(ctx context.Context, plan *sim.Plan, cfg Config) (*Outcome, error) {
 		cfg.Workers = runtime.GOMAXPROCS(0)
 	}
 	s := &search{cfg: cfg, ctx: ctx, began: time.Now(), best: plan.Copy()}
+	s.best.Saved, s.best.Expect = nil, sim.Expect{}
 	s.result = sim.Run(s.best, sim.Options{Record: true})
 	if s.result.Failure == nil {
 		return nil, ErrPasses
@@ -148,6 +155,8 @@ func (s *search) passes() (helped bool) {
 		{"fewer faults", (*search).faults},
 		{"operations listed", (*search).list},
 		{"fewer operations", (*search).ops},
+		{"scripted", (*search).script},
+		{"fewer decisions", (*search).decisions},
 		{"plainer", (*search).plain},
 		{"less time", (*search).time},
 	} {
@@ -167,6 +176,9 @@ func sizeOf(p *sim.Plan, r *sim.Result) Size {
 	z := Size{
 		Faults: len(p.Faults), Nodes: p.Cluster.Nodes, Clients: len(p.Clients),
 		Events: r.Stats.Events, Virtual: r.Stats.Virtual,
+	}
+	if p.Script != nil {
+		z.Decisions = len(p.Script.Decisions)
 	}
 	for i := range p.Clients {
 		c := &p.Clients[i]

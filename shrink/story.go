@@ -37,6 +37,14 @@ func Story(w io.Writer, p *sim.Plan, r *sim.Result) {
 			lines = append(lines, line{op.At, fmt.Sprintf("client %d: %s", c.ID, deed(op, n))})
 		}
 	}
+	if p.Script != nil && len(p.Script.Decisions) == 0 {
+		fmt.Fprintln(w, "chance: all takes its plain course")
+	}
+	if p.Script != nil {
+		for i := range p.Script.Decisions {
+			fmt.Fprintf(w, "chance: %s\n", p.Script.Decisions[i].String())
+		}
+	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	for _, l := range lines {
 		fmt.Fprintf(w, "%12s  %s\n", l.at, l.text)

@@ -192,10 +192,14 @@ func (d *drive) delay(base Span) Span {
 func (d *drive) flushDelay() Span {
 	p := &d.node.world.plan.Disk
 	t := d.delay(p.Flush)
+	var tail Span
 	if p.FlushTail > 0 && d.time.Below(1000) < int64(p.FlushTail) {
-		t += d.delay(p.TailScale)
+		tail = d.delay(p.TailScale)
 	}
-	return t
+	if s := d.node.world.decider; s != nil {
+		tail = s.flush(d.node, tail)
+	}
+	return t + tail
 }
 
 // begin starts what can start.

@@ -2,11 +2,11 @@ package sim
 
 import "github.com/tamarack-mq/tamarack/core/effect"
 
-// arm lets the node die inside one of the next file operations, or at the
+// arm lets the node die inside the op-th file operation from here on, or at the
 // latest after within.
-func (d *drive) arm(as death, within Span) {
+func (d *drive) arm(as death, op int64, within Span) {
 	d.armed, d.armedAs = true, as
-	d.disk.CrashAfter(d.chaos.Between(1, 12), d.chaos)
+	d.disk.CrashAfter(op, d.chaos)
 	d.schedule(evNodeDies, as.bits()|ofAFault, within)
 }
 
@@ -38,7 +38,11 @@ func (d *drive) powerCut(lossy bool) {
 	case x != nil:
 		d.leave(x)
 	case lossy:
-		d.disk.Crash(d.chaos)
+		if d.node.world.decider != nil {
+			d.node.world.decider.powerCut(d.node)
+		} else {
+			d.disk.Crash(d.chaos)
+		}
 		d.node.world.mark(markPowerLost)
 	default:
 		d.disk.Kill()

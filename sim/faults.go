@@ -187,8 +187,15 @@ func (w *World) strikeNode(f *activeFault, n *Node) {
 		n.crashLoops = max(2, f.plan.Strength)
 		n.fall(d)
 	default:
+		inside := int64(0)
 		if n.drive.chaos.Percent(int64(w.plan.Disk.TornShare)) {
-			n.drive.arm(d, 200*Millisecond)
+			inside = n.drive.chaos.Between(1, 12)
+		}
+		if w.decider != nil {
+			d, inside = w.decider.death(n, f.plan.Kind, d, inside)
+		}
+		if inside > 0 {
+			n.drive.arm(d, inside, 200*Millisecond)
 			return
 		}
 		n.fall(d)

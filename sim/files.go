@@ -26,6 +26,9 @@ func (p *Plan) Copy() *Plan {
 	c := *p
 	c.Phases.Broken = slices.Clone(p.Phases.Broken)
 	c.Topics, c.Faults, c.Clients = slices.Clone(p.Topics), slices.Clone(p.Faults), slices.Clone(p.Clients)
+	if p.Script != nil {
+		c.Script = &Script{slices.Clone(p.Script.Decisions)}
+	}
 	for i := range c.Faults {
 		f := &c.Faults[i]
 		f.Groups = slices.Clone(f.Groups)
@@ -112,6 +115,11 @@ func (p *Plan) Validate() error {
 			return fmt.Errorf("client %d: a producer needs topics", cl.ID)
 		}
 		if err := cl.validateOps(); err != nil {
+			return err
+		}
+	}
+	if p.Script != nil {
+		if err := p.Script.validate(); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,9 @@ type Plan struct {
 	Clients []ClientPlan `json:"clients"`
 	Faults  []Fault      `json:"faults,omitempty"`
 	Exact   []ExactCrash `json:"exact,omitempty"`
+	Script  *Script      `json:"script,omitempty"` // decides in place of chance; null: chance does
 	Expect  Expect       `json:"expect,omitzero"`
+	Saved   *Saved       `json:"saved,omitempty"` // how it failed when it was saved
 }
 
 // ClusterPlan is the shape of the cluster. Nodes have the ids 1 to Nodes, and

@@ -1,9 +1,12 @@
 package sim
 
+import "slices"
+
 // Recording is what a run found out by itself and a plan could say instead: the
-// operations of clients.
+// operations of clients, and what chance decided.
 type Recording struct {
-	Ops map[int][]ClientOp // by client
+	Ops       map[int][]ClientOp // by client
+	Decisions []Decision
 }
 
 func (r *Recording) note(client int, op ClientOp) {
@@ -24,5 +27,19 @@ func (r *Recording) List(p *Plan) *Plan {
 			cl.Ops = []ClientOp{}
 		}
 	}
+	return c
+}
+
+// Script returns a copy of a plan in which a script decides what chance has
+// decided in a run of it. Weather that the script decides about is taken off.
+func (r *Recording) Script(p *Plan) *Plan {
+	c := p.Copy()
+	c.Script = &Script{slices.Clone(r.Decisions)}
+	if c.Script.Decisions == nil {
+		c.Script.Decisions = []Decision{}
+	}
+	n, d := &c.Network, &c.Disk
+	n.Tail, n.TailScale, n.Reset, n.Stale, n.Lose, n.Duplicate, n.Reorder = 0, 0, 0, 0, 0, 0, 0
+	d.FlushTail, d.TailScale, d.TornShare, d.LossyShare = 0, 0, 0, 0
 	return c
 }

@@ -91,6 +91,9 @@ type Result struct {
 	Trace       []string            `json:"-"`
 	History     []history.Operation `json:"-"`
 	Recorded    *Recording          `json:"-"` // with Options.Record
+	// Unreached are the entries of the plan's script of which nothing came: the
+	// code, or the plan, has changed since it was written.
+	Unreached []string `json:"unreached,omitempty"`
 }
 
 // CheckpointEvery is the number of events between two checkpoints of the hash.

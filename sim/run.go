@@ -37,10 +37,13 @@ func (w *World) result() *Result {
 	if w.witness != nil {
 		w.witness.finish()
 	}
+	if w.recorded != nil {
+		w.recorded.Decisions = w.decider.noted
+	}
 	r := &Result{
 		Seed: w.plan.Seed, Hash: uint64(w.hash), Stats: w.stats, Marks: w.marked(),
 		Checkpoints: w.checkpoints, Trace: w.trace, History: w.history.Operations(), Failure: w.failure,
-		Recorded: w.recorded,
+		Recorded: w.recorded, Unreached: w.decider.unreached(),
 	}
 	switch {
 	case w.broken != "":

@@ -49,6 +49,7 @@ type World struct {
 	quiet          Span       // since when it is; 0: it is not
 	uncleanAllowed bool       // an operator asked for an unclean election
 	sentKinds      uint64     // kinds of requests that clients have sent
+	decider        *decider   // who decides in place of chance, or notes what it decides; nil: nobody
 	recorded       *Recording // with Options.Record
 	digests        []uint64   // of the messages in the effects at hand
 	witness        *recorder  // nil: nobody asked
@@ -93,6 +94,7 @@ func newWorld(given *Plan, options Options) *World {
 	for i := range w.plan.Clients {
 		w.clients = append(w.clients, newUser(w, i))
 	}
+	w.decider = newDecider(w)
 	if options.Witness != nil {
 		w.witness = newRecorder(w, options.Witness)
 	}

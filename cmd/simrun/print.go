@@ -134,7 +134,12 @@ func saveFailures(dir string, r *sim.Report) error {
 	for i := range r.Failures {
 		seed := r.Failures[i].First.Seed
 		path := filepath.Join(dir, fmt.Sprintf("seed-%d.json", seed))
-		if err := sim.NewPlan(seed).Save(path); err != nil {
+		plan := sim.NewPlan(seed)
+		failed := sim.Run(plan, sim.Options{Record: true})
+		if failed.Failure != nil { // it may be nondeterministic
+			plan = sim.Failed(plan, failed, codeVersion())
+		}
+		if err := plan.Save(path); err != nil {
 			return err
 		}
 		fmt.Printf("saved %s (%s)\n", path, r.Failures[i].Fingerprint)

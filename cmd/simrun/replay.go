@@ -14,7 +14,7 @@ import (
 )
 
 func replayCommand() *cobra.Command {
-	var trace, story bool
+	var trace, story, script bool
 	var from, until uint64
 	var once bool
 	c := &cobra.Command{
@@ -25,6 +25,9 @@ func replayCommand() *cobra.Command {
 			plan, err := sim.LoadPlan(args[0])
 			if err != nil {
 				return err
+			}
+			if script {
+				plan = plan.Scripted()
 			}
 			options := sim.Options{Until: until}
 			if story {
@@ -50,6 +53,7 @@ func replayCommand() *cobra.Command {
 			if r.Failure != nil {
 				printFailure(r, args[0])
 			}
+			printSaved(plan, r, until)
 			if once {
 				return ended(r.Class)
 			}
@@ -65,8 +69,27 @@ func replayCommand() *cobra.Command {
 	c.Flags().BoolVar(&story, "story", false, "print what happened in prose")
 	c.Flags().Uint64Var(&from, "from", 1, "with --trace or --story: the first event to tell")
 	c.Flags().Uint64Var(&until, "until", 0, "stop after this event")
+	c.Flags().BoolVar(&script, "script", false, "of a saved failure: play what chance had decided then, and not what it decides now")
 	c.Flags().BoolVar(&once, "once", false, "do not run it a second time to compare the hash")
 	return c
+}
+
+// printSaved says whether a saved failure still fails as it did, and where its
+// script no longer fits.
+func printSaved(plan *sim.Plan, r *sim.Result, until uint64) {
+	if until > 0 {
+		return
+	}
+	if s := plan.Saved; s != nil {
+		if differs := s.Fails(r); differs != "" {
+			fmt.Printf("  saved     %s (code %s)\n", differs, s.Code)
+		} else {
+			fmt.Printf("  saved     it fails as it did when it was saved\n")
+		}
+	}
+	for _, entry := range r.Unreached {
+		fmt.Printf("  unreached %s\n", entry)
+	}
 }
 
 func planCommand() *cobra.Command {

@@ -43,7 +43,7 @@ weather, less time. The plan is saved and can be replayed, read and edited.`,
 			if out == "" {
 				out = "small-" + nameOfPlan(args[0]) + ".json"
 			}
-			if err := o.Plan.Save(out); err != nil {
+			if err := sim.Failed(o.Plan, o.Result, codeVersion()).Save(out); err != nil {
 				return err
 			}
 			if file != "" {

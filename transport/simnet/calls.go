@@ -8,13 +8,14 @@ import "github.com/tamarack-mq/tamarack/core/message"
 func (n *Network) Call(now message.Time, client, node Endpoint, call uint64, m message.Message, digest uint64) uint32 {
 	c, l := n.conn(client, node), n.link(client, node)
 	n.Counts.Sent++
+	n.sends(client, node, m)
 	if c.doomed {
 		n.renew(c)
 	}
-	if odds(c.fate, n.weather.Reset, l.reset) {
+	if n.happens(c, Reset, n.weather.Reset, l.reset) {
 		n.breakOff(now, c, true)
 	}
-	if l.underway >= n.weather.Queue || odds(c.fate, 0, l.lose) {
+	if l.underway >= n.weather.Queue || n.happens(c, Lost, 0, l.lose) {
 		// One message alone cannot be missing from a stream of bytes: the
 		// connection hangs, and nobody is told.
 		n.Counts.Lost++
@@ -26,7 +27,7 @@ func (n *Network) Call(now message.Time, client, node Endpoint, call uint64, m m
 		c.fruitless = new(bool)
 	}
 	p := n.packet()
-	*p = Packet{Kind: Request, From: client, To: node, Call: call, Generation: c.generation, Msg: m, Digest: digest, Cause: n.Cause, conn: c, fruitless: c.fruitless}
+	*p = Packet{Kind: Request, From: client, To: node, Call: call, Generation: c.generation, Msg: m, Digest: digest, Cause: n.Cause, nth: n.about.Nth, conn: c, fruitless: c.fruitless}
 	n.travel(now, p, l)
 	return p.Generation
 }
@@ -36,22 +37,23 @@ func (n *Network) Call(now message.Time, client, node Endpoint, call uint64, m m
 func (n *Network) Answer(now message.Time, node, client Endpoint, call uint64, generation uint32, m message.Message, digest uint64) {
 	c, l := n.conn(client, node), n.link(node, client)
 	n.Counts.Sent++
+	n.sends(node, client, m)
 	if generation != c.generation || c.doomed {
 		n.Counts.Lost++
 		return
 	}
-	if odds(c.fate, n.weather.Reset, l.reset) {
+	if n.happens(c, Reset, n.weather.Reset, l.reset) {
 		n.breakOff(now, c, true)
 		n.Counts.Lost++
 		return
 	}
-	if odds(c.fate, 0, l.lose) {
+	if n.happens(c, Lost, 0, l.lose) {
 		n.Counts.Lost++
 		c.doomed = true
 		return
 	}
 	p := n.packet()
-	*p = Packet{Kind: Reply, From: node, To: client, Call: call, Generation: generation, Msg: m, Digest: digest, Cause: n.Cause, conn: c, back: true}
+	*p = Packet{Kind: Reply, From: node, To: client, Call: call, Generation: generation, Msg: m, Digest: digest, Cause: n.Cause, nth: n.about.Nth, conn: c, back: true}
 	n.travel(now, p, l)
 }
 

@@ -17,6 +17,8 @@ type Network struct {
 	Counts  Counts
 	Cause   int32 // of what is sent next, for those who want to know; see Packet
 	weather Weather
+	fates   Fates // who decides in place of the draws; nil: nobody
+	about   About // the message at hand, for fates
 	random  *chance.Stream
 	heap    Scheduler
 	nodes   int     // endpoints below this are nodes, the others clients
@@ -89,14 +91,15 @@ func (n *Network) Send(now message.Time, from, to Endpoint, m message.Message, d
 	c, l := n.conn(from, to), n.link(from, to)
 	n.Counts.Sent++
 	w := &n.weather
+	n.sends(from, to, m)
 	if c.doomed {
 		n.renew(c)
 	}
-	if odds(c.fate, w.Reset, l.reset) {
+	if n.happens(c, Reset, w.Reset, l.reset) {
 		n.Counts.Reset++
 		n.renew(c)
 	}
-	if odds(c.fate, w.Lose, l.lose) {
+	if n.happens(c, Lost, w.Lose, l.lose) {
 		n.Counts.Lost++
 		return
 	}
@@ -105,20 +108,20 @@ func (n *Network) Send(now message.Time, from, to Endpoint, m message.Message, d
 		return
 	}
 	p := n.packet()
-	*p = Packet{Kind: Message, From: from, To: to, Generation: c.generation, Msg: m, Digest: digest, Cause: n.Cause, conn: c}
-	if odds(c.fate, w.Duplicate, l.twice) {
+	*p = Packet{Kind: Message, From: from, To: to, Generation: c.generation, Msg: m, Digest: digest, Cause: n.Cause, nth: n.about.Nth, conn: c}
+	if n.happens(c, Twice, w.Duplicate, l.twice) {
 		n.Counts.Doubled++
 		twin := n.packet()
 		*twin = *p
 		twin.copy = true
 		l.underway++
-		n.heap.Schedule(now.Add(3*n.delay(c, l)+message.Duration(c.delay.Below(int64(message.Second)))), twin)
+		n.heap.Schedule(now.Add(n.by(Twice, 3*n.delay(c, l)+message.Duration(c.delay.Below(int64(message.Second))))), twin)
 	}
-	if odds(c.fate, w.Reorder, l.overtake) {
+	if n.happens(c, Overtaken, w.Reorder, l.overtake) {
 		n.Counts.Overtaken++
 		l.underway++
 		p.copy = true // it does not keep its place in the connection
-		n.heap.Schedule(now.Add(4*n.delay(c, l)), p)
+		n.heap.Schedule(now.Add(n.by(Overtaken, 4*n.delay(c, l))), p)
 		return
 	}
 	n.travel(now, p, l)
@@ -137,7 +140,8 @@ func (n *Network) travel(now message.Time, p *Packet, l *link) {
 	if p.back {
 		way = 1
 	}
-	at := max(now.Add(n.delay(p.conn, l)), p.conn.last[way])
+	d, tail := n.delays(p.conn, l)
+	at := max(now.Add(min(d+n.tail(tail), longest)), p.conn.last[way])
 	p.conn.last[way] = at
 	l.underway++
 	n.heap.Schedule(at, p)
@@ -149,8 +153,15 @@ const longest = 5 * message.Second
 
 // delay draws how long one message takes.
 func (n *Network) delay(c *conn, l *link) message.Duration {
+	d, tail := n.delays(c, l)
+	return min(d+tail, longest)
+}
+
+// delays draws how long one message takes, and how much longer if it is one of
+// the few that take long.
+func (n *Network) delays(c *conn, l *link) (d, tail message.Duration) {
 	w := &n.weather
-	d := w.Latency
+	d = w.Latency
 	if w.Spread > 0 {
 		d += message.Duration(c.delay.Below(int64(w.Spread)))
 	}
@@ -158,9 +169,9 @@ func (n *Network) delay(c *conn, l *link) message.Duration {
 		d *= message.Duration(l.slow)
 	}
 	if w.Tail > 0 && c.delay.Below(1000) < w.Tail {
-		d += w.TailScale / 2 * 100 / message.Duration(1+c.delay.Below(100))
+		tail = w.TailScale / 2 * 100 / message.Duration(1+c.delay.Below(100))
 	}
-	return min(d, longest)
+	return d, tail
 }
 
 // renew begins a new generation of a connection. What is under way in the old
@@ -196,7 +207,7 @@ func (n *Network) Arrive(now message.Time, p *Packet) bool {
 	}
 	// Its connection is no more. A node may still have the bytes in a buffer, if
 	// there ever was a connection; an answer has nobody to go to.
-	if p.Kind == Reply || p.fruitless != nil && *p.fruitless || !p.conn.fate.Percent(n.weather.Stale) {
+	if p.Kind == Reply || p.fruitless != nil && *p.fruitless || !n.outlives(p) {
 		n.Counts.Lost++
 		n.Done(p)
 		return false
@@ -204,6 +215,6 @@ func (n *Network) Arrive(now message.Time, p *Packet) bool {
 	n.Counts.Late++
 	p.Late = true
 	l.underway++
-	n.heap.Schedule(now.Add(message.Duration(p.conn.delay.Below(int64(2*message.Second)))), p)
+	n.heap.Schedule(now.Add(n.by(Outlives, message.Duration(p.conn.delay.Below(int64(2*message.Second))))), p)
 	return false
 }

@@ -37,6 +37,7 @@ type Packet struct {
 	// Late is set on a packet that outlived its connection.
 	Late bool
 
+	nth       uint32 // as in About, when somebody decides
 	conn      *conn
 	fruitless *bool // of a request: its generation of conn could not be made
 	back      bool  // against the direction in which the connection was dialled

@@ -180,7 +180,7 @@ func (c *content) failSync(random *chance.Stream) {
 }
 
 // crash decides what is left of everything that was not synced.
-func (c *content) crash(random *chance.Stream) {
+func (c *content) crash(random *chance.Stream, left *Left) {
 	if len(c.dirty) == 0 && int64(len(c.data)) == c.durable {
 		return
 	}
@@ -192,8 +192,9 @@ func (c *content) crash(random *chance.Stream) {
 	}
 	fate := fateOf(random)
 	for i := range c.dirty {
-		c.settle(&c.dirty[i], seen, fate, random)
+		left.page(c.settle(&c.dirty[i], seen, fate, random))
 	}
+	left.size(size)
 	c.data = c.data[:size]
 	c.durable, c.dirty = size, nil
 }
@@ -232,10 +233,10 @@ func fateOf(random *chance.Stream) fate {
 // settle puts a page into the state in which a crash leaves it. seen is the
 // size that the process saw: bytes beyond are there only when a truncation is
 // undone, and come back as they were.
-func (c *content) settle(p *page, seen int64, f fate, random *chance.Stream) {
+func (c *content) settle(p *page, seen int64, f fate, random *chance.Stream) (how byte) {
 	from, to := p.span(int64(len(c.data)))
 	if from == to {
-		return
+		return '-'
 	}
 	tear, garbage := false, false
 	if f == mixed && !p.clean {
@@ -268,6 +269,15 @@ func (c *content) settle(p *page, seen int64, f fate, random *chance.Stream) {
 			}
 		}
 	}
+	switch {
+	case tear:
+		return '~'
+	case garbage:
+		return '?'
+	case f == kept:
+		return '+'
+	}
+	return '-'
 }
 
 // restore brings back the durable bytes of [from, to), zeros where there were

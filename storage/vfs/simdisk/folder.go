@@ -82,23 +82,26 @@ func (f *folder) sync() {
 }
 
 // crash decides which unsynced changes are left, then goes down.
-func (f *folder) crash(random *chance.Stream) {
+func (f *folder) crash(random *chance.Stream, told notes) {
 	if len(f.pending) > 0 {
+		left := told.of(f)
 		fate := fateOf(random)
 		for _, c := range f.pending {
-			if fate == kept || fate == mixed && random.OneIn(2) {
+			keep := fate == kept || fate == mixed && random.OneIn(2)
+			if keep {
 				c.apply(&f.durable)
 			}
+			left.name(keep)
 		}
 		f.pending = nil
 		f.seen = slices.Clone(f.durable)
 	}
 	for _, e := range f.seen {
 		if e.dir != nil {
-			e.dir.crash(random)
+			e.dir.crash(random, told)
 		} else {
 			e.file.gone = false
-			e.file.crash(random)
+			e.file.crash(random, told.of(e.file))
 		}
 	}
 }
@@ -121,7 +124,7 @@ func (f *folder) used() (sum int64) {
 // forgotten. The disk can be used again at once.
 func (d *Disk) Crash(random *chance.Stream) {
 	d.newLife()
-	d.root.crash(random)
+	d.root.crash(random, nil)
 	d.used = d.root.used()
 }
 

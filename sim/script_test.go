@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
+)
+
+// scripted is a small plan in which nothing is left to chance.
+func scripted(decisions ...Decision) *Plan {
+	zero := 0
+	return &Plan{
+		Seed: 5, Cluster: ClusterPlan{Nodes: 3, Voters: 3, Shards: 1},
+		Phases:  PhasePlan{Warm: 4 * Second, Faults: 4 * Second, Drain: 2 * Second, Rest: 60 * Second},
+		Network: NetworkPlan{Latency: Millisecond}, Disk: DiskPlan{Append: 50 * Microsecond, Flush: 2 * Millisecond, Read: 100 * Microsecond, Steady: true},
+		Topics: []TopicPlan{{Name: "t", Partitions: 1, Replication: 3, MinInsync: 2}},
+		Clients: []ClientPlan{{ID: 1, Role: Producer, Topics: []string{"t"}, Acks: -1, Idempotent: true, Ops: []ClientOp{
+			{At: 4 * Second, Do: "publish", Topic: "t", Partition: &zero},
+			{At: 5 * Second, Do: "publish", Topic: "t", Partition: &zero},
+		}}},
+		Faults: []Fault{{At: 4100 * Millisecond, For: Second, Kind: Crash, Target: "follower t/0"}},
+		Script: &Script{Decisions: append([]Decision{}, decisions...)},
+	}
+}
+
+func TestAScriptDecidesInPlaceOfChance(t *testing.T) {
+	plain := Run(scripted(), Options{Record: true})
+	require.Nil(t, plain.Failure)
+	require.Empty(t, plain.Recorded.Decisions, "the plain course has nothing to note")
+
+	when := "Produce 1 from client 1 to node " + leaderOfFirstProduce(t)
+	for _, d := range []Decision{
+		{When: when, Then: "lost"},
+		{When: when, Then: "late", By: 300 * Millisecond},
+		{When: "flush 3 of node 1", Then: "late", By: 200 * Millisecond},
+	} {
+		r := Run(scripted(d), Options{Record: true})
+		require.Nil(t, r.Failure, d.String())
+		require.Empty(t, r.Unreached, d.String())
+		require.Equal(t, []Decision{d}, r.Recorded.Decisions, "what a script decides is noted in its own words")
+		require.NotEqual(t, plain.Hash, r.Hash, d.String())
+	}
+}
+
+// leaderOfFirstProduce finds to which node the first record goes.
+func leaderOfFirstProduce(t *testing.T) string {
+	for _, node := range []string{"1", "2", "3"} {
+		if len(Run(scripted(Decision{When: "Produce 1 from client 1 to node " + node, Then: "lost"}), Options{}).Unreached) == 0 {
+			return node
+		}
+	}
+	t.Fatal("nobody is sent the first record")
+	return ""
+}
+
+func TestAScriptSaysWhereItNoLongerMatches(t *testing.T) {
+	never := Decision{When: "Produce 99 from client 1 to node 1", Then: "lost"}
+	r := Run(scripted(never), Options{})
+	require.Nil(t, r.Failure)
+	require.Equal(t, []string{never.String()}, r.Unreached)
+}
+
+// Runs of seeds, their weather and faults on, become scripts that play to the
+// same end and note the same decisions.
+func TestARunBecomesAScript(t *testing.T) {
+	kinds := map[string]bool{}
+	for seed := uint64(1); seed <= 6; seed++ {
+		free := Run(NewPlan(seed), Options{Record: true})
+		plan := free.Recorded.Script(NewPlan(seed))
+		require.NoError(t, plan.Validate(), "seed %d", seed)
+		r := Run(plan, Options{})
+		require.Nil(t, r.Failure, "seed %d", seed)
+		require.Equal(t, r.Hash, Run(plan, Options{}).Hash, "seed %d", seed)
+		for _, d := range free.Recorded.Decisions {
+			for _, then := range strings.Split(d.Then, ", ") {
+				kinds[then] = true
+			}
+		}
+		b, err := json.Marshal(plan)
+		require.NoError(t, err)
+		back, err := ParsePlan(b)
+		require.NoError(t, err)
+		require.Equal(t, plan.Script, back.Script, "seed %d", seed)
+	}
+	require.GreaterOrEqual(t, len(kinds), 8, "the seeds note decisions of every kind: %v", kinds)
+}
+
+func TestAMomentReadsAsItIsTold(t *testing.T) {
+	w := newWorld(scripted(), Options{})
+	for _, when := range []string{
+		"ReplicaFetchReply 14 from node 2 to node 1", "Produce 1 from client 1 to node 3", "ProduceReply 2 from node 3 to client 1",
+		"crash 2 of node 3", "power cut 1 of node 3", "flush 17 of node 2",
+	} {
+		h, err := w.parseWhen(when)
+		require.NoError(t, err)
+		require.Equal(t, when, w.tellWhen(h))
+	}
+	for _, when := range []string{"", "crash of node 1", "Nonsense 1 from node 1 to node 2", message.KindInvalid.String() + " 1 from node 1 to node 2"} {
+		_, err := parseWhen(when)
+		require.ErrorContains(t, err, "no moment of a script")
+	}
+	require.EqualError(t, (&Script{Decisions: []Decision{{When: "flush 1 of node 1", Then: "lost"}}}).validate(), `script: flush 1 of node 1 cannot be "lost"`)
+	require.Equal(t, "power cut 1 of node 3: leaves 1-0/0.log +-", (&Decision{When: "power cut 1 of node 3", Then: "leaves", Left: []simdisk.Left{{Path: "1-0/0.log", Pages: "+-"}}}).String())
+}
