@@ -67,8 +67,15 @@ func (c *court) watch(change *message.Change) {
 			electable := slices.Contains(old.ISR, p.Leader) || slices.Contains(old.ELR, p.Leader)
 			require.True(c.t, electable, "%d was elected from isr %v elr %v", p.Leader, old.ISR, old.ELR)
 		}
-	} else {
+	} else if len(p.Replicas) >= len(old.Replicas) {
 		require.Equal(c.t, old.LeaderEpoch, p.LeaderEpoch, "nothing but a change of leadership has one")
+	} else {
+		require.Equal(c.t, old.LeaderEpoch+1, p.LeaderEpoch, "what was heard of those who left counts no more")
+	}
+	for _, n := range old.Replicas {
+		if !slices.Contains(p.Replicas, n) {
+			r.holds[n] = 0 // its broker deletes the log
+		}
 	}
 	if p.Unclean && !old.Unclean {
 		r.committed = r.holds[p.Leader] // given up
@@ -80,7 +87,7 @@ func (c *court) watch(change *message.Change) {
 	}
 	r.state = p
 	topic := c.w.boss().image.Topic(p.ID.Topic)
-	if len(p.ISR) >= metadata.MinInsync(topic.Config, len(p.Replicas)) {
+	if len(p.ISR) >= metadata.MinInsync(topic.Config, metadata.Factor(p)) {
 		require.Empty(c.t, p.ELR, "nobody is eligible beside enough in-sync ones")
 	}
 	c.complete(p.ID, r)
@@ -97,14 +104,15 @@ func (c *court) complete(id record.PartitionID, r *records) {
 func (c *court) produce() {
 	for id, r := range c.parts {
 		topic := c.w.boss().image.Topic(id.Topic)
-		if r.state.Leader == message.NoNode || len(r.state.ISR) < metadata.MinInsync(topic.Config, len(r.state.Replicas)) {
+		if r.state.Leader == message.NoNode || len(r.state.ISR) < metadata.MinInsync(topic.Config, metadata.Factor(r.state)) {
 			continue
 		}
 		// A record waits for every member to flush it, and those that are
 		// down, or came back but are not registered yet, do not.
 		if slices.ContainsFunc(r.state.ISR, func(n message.NodeID) bool {
 			b := c.w.brokers[n]
-			return b.down || b.incarnation != c.w.boss().image.Broker(n).Incarnation
+			of := c.w.boss().image.Broker(n)
+			return b.down || of == nil || b.incarnation != of.Incarnation
 		}) {
 			continue
 		}
@@ -160,7 +168,7 @@ func TestWhoMayLeadHoldsEverythingCommitted(t *testing.T) {
 func act(rt *rapid.T, w *world, j *court) {
 	id := rapid.SampledFrom(w.ids).Draw(rt, "broker")
 	b := w.brokers[id]
-	switch rapid.IntRange(0, 11).Draw(rt, "what") {
+	switch rapid.IntRange(0, 14).Draw(rt, "what") {
 	case 0:
 		w.crashBroker(id)
 	case 1:
@@ -194,6 +202,23 @@ func act(rt *rapid.T, w *world, j *court) {
 		if c := w.boss(); c != nil {
 			unclean := rapid.Bool().Draw(rt, "unclean")
 			w.post(id, c.id, &message.Forward{Body: &message.ElectLeaders{Unclean: unclean}})
+		}
+	case 9, 10: // a move begins, is replaced, or is called off
+		c := w.boss()
+		if c == nil {
+			return
+		}
+		for p := range c.image.Partitions() {
+			target := rapid.SliceOfNDistinct(rapid.SampledFrom(w.ids), 0, 3, rapid.ID[message.NodeID]).Draw(rt, "target")
+			w.post(id, c.id, &message.Forward{Body: &message.AlterReassignments{
+				Partitions: []message.Reassignment{{ID: p.ID, Replicas: target}},
+			}})
+		}
+	case 11:
+		if c := w.boss(); c != nil {
+			undo := rapid.Bool().Draw(rt, "undo")
+			w.post(id, c.id, &message.Forward{Body: &message.DrainBroker{Node: id, Undo: undo}})
+			w.post(id, c.id, &message.Forward{Body: &message.UnregisterBroker{Node: id}})
 		}
 	default: // leaders propose what they please
 		c := w.boss()
