@@ -112,12 +112,17 @@ func weather(n *NetworkPlan) simnet.Weather {
 
 // play runs events until the run is over, stopped, or something broke.
 func (w *World) play() {
+	w.begin()
+	w.proceed()
+}
+
+// proceed plays on from where the run stands.
+func (w *World) proceed() {
 	defer func() {
 		if r := recover(); r != nil {
 			w.panicked(r)
 		}
 	}()
-	w.begin()
 	for w.failure == nil && w.broken == "" && w.phase != over {
 		at, e, ok := w.agenda.next()
 		if !ok {

@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestASessionLooksBackAndForth(t *testing.T) {
+	s := NewSession(NewPlan(4))
+	events := s.Witness().Events
+	first, err := s.Dump(events/2, 1)
+	require.NoError(t, err)
+	late, err := s.Dump(events, 1)
+	require.NoError(t, err)
+	require.NotEqual(t, first, late)
+	again, err := s.Dump(events/2, 1) // going back plays it anew
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	same, err := NewSession(NewPlan(4)).Dump(events/2, 1)
+	require.NoError(t, err)
+	require.Equal(t, first, same)
+
+	_, err = s.Dump(1, 99)
+	require.ErrorContains(t, err, "there is no node 99")
+}
+
+func TestADumpNamesWhatPeopleLookFor(t *testing.T) {
+	s := NewSession(NewPlan(4))
+	lines, err := s.Dump(s.Witness().Events, 1) // at the end everything is up
+	require.NoError(t, err)
+	all := strings.Join(lines, "\n")
+	for _, part := range []string{"process = up", "disk.file[", "disk.log[", "replica[", ".highWatermark = ", "core.life.", "core.replicas.", "core.groups.", "core.image."} {
+		require.Contains(t, all, part)
+	}
+	paths := map[string]bool{}
+	for _, line := range lines {
+		require.NotContains(t, line, "0xc0", "an address is not the same each time")
+		path, _, ok := strings.Cut(line, " = ")
+		require.True(t, ok, line)
+		require.False(t, paths[path], "two lines for %s", path)
+		paths[path] = true
+	}
+}
+
+func TestADiffOfOneStepIsSmall(t *testing.T) {
+	s := NewSession(NewPlan(4))
+	run := s.Witness()
+	for i := range run.Rows {
+		r := &run.Rows[i]
+		if r.What.String() != "append" || r.Event < run.Events/3 {
+			continue
+		}
+		diff, err := s.Diff(int(r.Place), r.Event-1, r.Event)
+		require.NoError(t, err)
+		require.NotEmpty(t, diff)
+		require.Less(t, len(diff), 200, "%s", strings.Join(diff, "\n"))
+		return
+	}
+	t.Fatal("the run has no append")
+}

@@ -1,0 +1,34 @@
+package simdisk
+
+// File is one file as a process sees it, for those who look on.
+type File struct {
+	Path    string
+	Size    int64
+	Durable int64   // the size that a power cut would leave
+	Dirty   []int64 // the numbers of the pages that are not synced
+	Named   bool    // its name is synced, too
+}
+
+// Files lists all files, by folder and name.
+func (d *Disk) Files() []File {
+	var list []File
+	var visit func(f *folder, path string)
+	visit = func(f *folder, path string) {
+		for _, e := range f.seen {
+			if e.dir != nil {
+				visit(e.dir, path+e.name+"/")
+				continue
+			}
+			file := File{Path: path + e.name, Size: int64(len(e.file.data)), Durable: e.file.durable}
+			for _, p := range e.file.dirty {
+				file.Dirty = append(file.Dirty, p.number)
+			}
+			if i, found := f.durable.find(e.name); found {
+				file.Named = f.durable[i].file == e.file
+			}
+			list = append(list, file)
+		}
+	}
+	visit(d.root, "")
+	return list
+}
