@@ -16,6 +16,7 @@ import (
 func replayCommand() *cobra.Command {
 	var trace, story, script bool
 	var from, until uint64
+	var dump int
 	var once bool
 	c := &cobra.Command{
 		Use:   "replay SEED|FILE",
@@ -28,6 +29,9 @@ func replayCommand() *cobra.Command {
 			}
 			if script {
 				plan = plan.Scripted()
+			}
+			if dump > 0 {
+				return dumpNode(plan, until, dump)
 			}
 			options := sim.Options{Until: until}
 			if story {
@@ -70,6 +74,7 @@ func replayCommand() *cobra.Command {
 	c.Flags().Uint64Var(&from, "from", 1, "with --trace or --story: the first event to tell")
 	c.Flags().Uint64Var(&until, "until", 0, "stop after this event")
 	c.Flags().BoolVar(&script, "script", false, "of a saved failure: play what chance had decided then, and not what it decides now")
+	c.Flags().IntVar(&dump, "dump", 0, "print the whole state of this node at the end, or after --until EVENT, and nothing else")
 	c.Flags().BoolVar(&once, "once", false, "do not run it a second time to compare the hash")
 	return c
 }
@@ -134,4 +139,20 @@ func hashCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&seeds, "seeds", "1..20", "seeds to run")
 	return c
+}
+
+// dumpNode prints the state of a node after an event; 0: at the end.
+func dumpNode(plan *sim.Plan, event uint64, node int) error {
+	s := sim.NewSession(plan)
+	if event == 0 {
+		event = s.Witness().Events
+	}
+	lines, err := s.Dump(event, node)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+	return nil
 }

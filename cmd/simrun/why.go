@@ -12,7 +12,9 @@ import (
 )
 
 // seeCommands are the verbs by which one looks into a run.
-func seeCommands() []*cobra.Command { return []*cobra.Command{whyCommand(), explainCommand()} }
+func seeCommands() []*cobra.Command {
+	return []*cobra.Command{whyCommand(), explainCommand(), debugCommand()}
+}
 
 func whyCommand() *cobra.Command {
 	var of, group string
