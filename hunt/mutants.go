@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,8 +29,11 @@ type Fate struct {
 }
 
 // effectSeeds is how many seeds are run to see whether a survivor makes any
-// difference.
-const effectSeeds = 40
+// difference; effectFirst is the first of them.
+const (
+	effectSeeds = 20
+	effectFirst = 1
+)
 
 // HuntMutant compiles one mutant and hunts it by whatever invariant breaks, from
 // the first start on, with a budget of seeds. A kill is a seed that fails and
@@ -45,9 +49,11 @@ func (h *Hunter) HuntMutant(ctx context.Context, m Mutant, name string, first ui
 	}
 	t := h.search(ctx, binary, first, budget, nil)
 	f.Killed = t.Verdict == Found
-	f.Invariant, f.Sentence, f.Seed, f.Seeds, f.CPU, f.Detail = t.Invariant, t.Sentence, t.Seed, t.Seeds, t.CPU, t.Detail
-	if !f.Killed && ctx.Err() == nil {
-		if f.Differs, err = h.differs(ctx, binary, first); err != nil {
+	f.Invariant, f.Sentence, f.Seed, f.Seeds, f.CPU = t.Invariant, t.Sentence, t.Seed, t.Seeds, t.CPU
+	if t.Verdict == Unfit {
+		f.Detail = t.Detail
+	} else if !f.Killed && ctx.Err() == nil {
+		if f.Differs, err = h.differs(ctx, binary); err != nil {
 			f.Detail = err.Error()
 		}
 	}
@@ -55,19 +61,38 @@ func (h *Hunter) HuntMutant(ctx context.Context, m Mutant, name string, first ui
 }
 
 // differs compares the hashes of some seeds with those of the unedited code.
-func (h *Hunter) differs(ctx context.Context, binary string, first uint64) (bool, error) {
-	plain, err := h.unedited(ctx)
+func (h *Hunter) differs(ctx context.Context, binary string) (bool, error) {
+	plain, err := h.plainHashes(ctx)
 	if err != nil {
 		return false, err
 	}
-	var said [2][]byte
-	for i, b := range []string{plain, binary} {
-		cmd := exec.CommandContext(ctx, b, "hash", "--seeds", fmt.Sprintf("%d..%d", first, first+effectSeeds-1))
-		if said[i], err = cmd.Output(); err != nil {
-			return false, fmt.Errorf("the hashes of a survivor could not be had: %w", err)
-		}
+	edited, err := hashes(ctx, binary)
+	return plain != edited, err
+}
+
+// plainHashes are those of the unedited code.
+func (h *Hunter) plainHashes(ctx context.Context) (string, error) {
+	plain, err := h.unedited(ctx)
+	if err != nil {
+		return "", err
 	}
-	return string(said[0]) != string(said[1]), nil
+	h.hashing.Lock()
+	defer h.hashing.Unlock()
+	if h.hashed == "" {
+		h.hashed, err = hashes(ctx, plain)
+	}
+	return h.hashed, err
+}
+
+func hashes(ctx context.Context, binary string) (string, error) {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary, "hash", "--seeds", fmt.Sprintf("%d..%d", effectFirst, effectFirst+effectSeeds-1))
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("the hashes of a survivor could not be had: %w\n%s", err, tail(said.Bytes()))
+	}
+	return string(out), nil
 }
 
 // Starts draws the first seed of each mutant of a sample.
