@@ -123,7 +123,7 @@ func (s *search) nodes() (helped bool) {
 	for to := 1; to < s.best.Cluster.Nodes && !s.spent(); to++ {
 		base := s.best
 		ways := choices(base.Cluster.Nodes, to)
-		if s.first(len(ways), func(i int) *sim.Plan { return keepNodes(base, ways[i]) }) >= 0 {
+		if s.first(2*len(ways), func(i int) *sim.Plan { return keepNodes(base, ways[i/2], i%2 == 1) }) >= 0 {
 			helped = true
 			break
 		}
@@ -157,18 +157,21 @@ func choices(n, k int) (ways [][]int) {
 }
 
 // keepNodes is a plan with those nodes only, numbered anew. Faults of a node that
-// is gone are gone.
-func keepNodes(base *sim.Plan, keep []int) *sim.Plan {
+// is gone are gone too, or strike one that is left.
+func keepNodes(base *sim.Plan, keep []int, move bool) *sim.Plan {
 	p := base.Copy()
 	number := func(id int) int {
 		if i := slices.Index(keep, id); i >= 0 {
 			return i + 1
 		}
+		if move {
+			return (id-1)%len(keep) + 1
+		}
 		return 0
 	}
 	numbers := func(ids []int) (out []int) {
 		for _, id := range ids {
-			if n := number(id); n > 0 {
+			if n := number(id); n > 0 && !slices.Contains(out, n) {
 				out = append(out, n)
 			}
 		}

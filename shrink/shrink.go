@@ -101,29 +101,81 @@ func Shrink(ctx context.Context, plan *sim.Plan, cfg Config) (*Outcome, error) {
 	return out, nil
 }
 
-// run makes all passes again and again until none helps. Each time that they do
+// run makes the passes again and again until none helps. Each time that they do
 // not, every candidate is given more seeds to fail with: what is drawn while a
 // plan plays, jitter above all, hides that a smaller plan can fail as well.
+//
+// The shape of the plan comes first, while clients still go on and on: in a
+// smaller cluster all happens at other times, and a list of what clients did at
+// the old ones would miss.
 func (s *search) run() {
-	s.seeds = 1
-	for round := 1; s.seeds <= mostSeeds; round++ {
-		if s.passes() && round < mostRounds {
-			continue
-		}
-		if s.seeds >= enoughSeeds && s.small() || s.spent() {
+	for s.seeds = 1; s.seeds <= shapeSeeds && !s.shapely(); s.seeds *= 4 {
+		s.repeat(shaping)
+	}
+	for s.seeds = 1; s.seeds <= mostSeeds && !s.spent(); s.seeds *= 4 {
+		s.repeat(shaping, refining)
+		if s.seeds >= enoughSeeds && s.small() {
 			return
 		}
-		s.seeds, round = s.seeds*4, 0
 	}
 }
 
-// mostRounds bounds how often the passes are made with one number of seeds, should
-// two of them undo each other's work.
+// With mostSeeds seeds for each candidate a search ends; with enoughSeeds it does
+// when the plan is small already, and with shapeSeeds the search for a shape.
+const enoughSeeds, shapeSeeds, mostSeeds = 4, 16, 64
+
+// mostRounds bounds how often passes are made with one number of seeds, should two
+// of them undo each other's work.
 const mostRounds = 6
 
-// With mostSeeds seeds for each candidate a search ends; with enoughSeeds it does
-// when the plan is small already.
-const enoughSeeds, mostSeeds = 4, 64
+// pass makes a plan smaller in one way and says whether it could.
+type pass struct {
+	name string
+	do   func(*search) bool
+}
+
+var shaping = []pass{
+	{"the end", (*search).end},
+	{"fewer clients", (*search).clients},
+	{"fewer faults", (*search).faults},
+	{"less time", (*search).time},
+	{"fewer topics", (*search).topics},
+	{"fewer nodes", (*search).nodes},
+	{"calmer", (*search).calm},
+	{"fewer faults", (*search).faults},
+}
+
+var refining = []pass{
+	{"operations listed", (*search).list},
+	{"fewer operations", (*search).ops},
+	{"scripted", (*search).script},
+	{"fewer decisions", (*search).decisions},
+	{"plainer", (*search).plain},
+	{"less time", (*search).time},
+}
+
+// repeat makes passes until a round of them does not help.
+func (s *search) repeat(lists ...[]pass) {
+	passes := slices.Concat(lists...)
+	for range mostRounds {
+		helped := false
+		for _, p := range passes {
+			if s.spent() {
+				return
+			}
+			s.pass = p.name
+			helped = p.do(s) || helped
+		}
+		if !helped {
+			return
+		}
+	}
+}
+
+// shapely says that cluster and faults are as small as a person needs them.
+func (s *search) shapely() bool {
+	return s.seeds > 1 && len(s.best.Faults) <= SmallFaults && s.best.Cluster.Nodes <= SmallNodes
+}
 
 // What a person can hold in the head at once.
 const SmallFaults, SmallNodes, SmallOps = 5, 3, 10

@@ -77,7 +77,7 @@ func TestNodesAreNumberedAnew(t *testing.T) {
 		Faults: []sim.Fault{
 			{Kind: sim.Crash, Node: 2}, {Kind: sim.Halves, Groups: [][]int{{2}}}, {Kind: sim.Crash, Target: "leader t/0"},
 		},
-	}, keepNodes(p, []int{4, 5})) // node 4 is no voter, so one of the two becomes one
+	}, keepNodes(p, []int{4, 5}, false)) // node 4 is no voter, so one of the two becomes one
 	require.Len(t, choices(5, 3), 10)
 	require.Equal(t, []int{1, 2, 3}, choices(5, 3)[0])
 }
