@@ -86,17 +86,10 @@ func (a *atlas) affords(node int32) bool {
 		if hit >= metadata.MinInsync(image.Topic(state.ID.Topic).Config, metadata.Factor(state)) {
 			return false
 		}
-		others := 0
-		for _, set := range [][]message.NodeID{state.ISR, state.ELR} {
-			for _, m := range set {
-				r := part.at(int32(m))
-				if int32(m) != node && a.clean(int32(m), part.id) && r != nil && r.exists && r.durable >= part.high {
-					others++
-				}
+		for _, set := range outcomes(state) {
+			if a.others(part, state, set, node) == 0 {
+				return false
 			}
-		}
-		if others == 0 {
-			return false
 		}
 	}
 	return true

@@ -114,7 +114,7 @@ func (c *chaos) batch(u *user) (batch, value []byte) {
 // any draws a legal request. What it publishes is noted in the history.
 func (c *chaos) any(u *user) (message.Request, history.Operation) {
 	r := u.random
-	switch r.Below(13) {
+	switch r.Below(14) {
 	case 0, 1, 2:
 		batch, value := c.batch(u)
 		acks := message.Acks(r.Between(-1, 1))
@@ -154,6 +154,8 @@ func (c *chaos) any(u *user) (message.Request, history.Operation) {
 		return &message.InitProducerID{}, history.Operation{}
 	case 10:
 		return c.anySetting(u), history.Operation{}
+	case 11:
+		return c.anyOperation(u), history.Operation{}
 	}
 	return c.anyOfGroup(u), history.Operation{}
 }

@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
+)
+
+type nodeIDs = []message.NodeID
+
+// moved has one change of the partition judged.
+func (s *stage) moved(old, new message.PartitionChange) {
+	s.t.Helper()
+	old.ID, new.ID, new.PartitionEpoch = part, part, old.PartitionEpoch+1
+	s.book.meta.changed = []partChange{{s.book.part(part), &old, &new}}
+	(&safeMoves{}).Stepped(s.World, s.nodes[1], nil, nil)
+	s.book.meta.changed = nil
+}
+
+// cluster makes up the metadata: brokers 1 to 5 and one topic.
+func (s *stage) cluster(draining ...message.NodeID) *metadata.Image {
+	m := metadata.NewImage()
+	v := message.Version(0)
+	do := func(c message.Change) {
+		v++
+		if err := m.Apply(v, &c); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for id := message.NodeID(1); id <= 5; id++ {
+		do(message.Change{Broker: &message.BrokerChange{Node: id, Epoch: message.BrokerEpoch(v + 1), Draining: slices.Contains(draining, id)}})
+	}
+	v = 9
+	do(message.Change{Topic: &message.TopicChange{ID: part.Topic, Name: "t", Config: message.TopicConfig{MinInsync: 2}}})
+	s.book.meta.image, s.book.meta.version = m, m.Version()
+	return m
+}
+
+func TestMovesThatDoNotGoThroughTheInSyncSetAreRefused(t *testing.T) {
+	all := nodeIDs{1, 2, 3, 4, 5}
+	moving := message.PartitionChange{Replicas: all, Adding: nodeIDs{4, 5}, Target: nodeIDs{4, 5, 3}, ISR: all, Leader: 3, LeaderEpoch: 7}
+	with := func(change func(p *message.PartitionChange)) message.PartitionChange {
+		p := moving
+		change(&p)
+		return p
+	}
+	ended := message.PartitionChange{Replicas: nodeIDs{4, 5, 3}, ISR: nodeIDs{4, 5, 3}, Leader: 3, LeaderEpoch: 8}
+	back := message.PartitionChange{Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1, 2, 3}, Leader: 3, LeaderEpoch: 8}
+	still := message.PartitionChange{Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1, 2, 3}, Leader: 3, LeaderEpoch: 7}
+	for _, c := range []struct {
+		old, new message.PartitionChange
+		words    string // "": it is fine
+	}{
+		{still, with(func(p *message.PartitionChange) { p.ISR = nodeIDs{1, 2, 3} }), ""},
+		{still, message.PartitionChange{Replicas: all, ISR: nodeIDs{1, 2, 3}, Leader: 3, LeaderEpoch: 7}, "no move is noted"},
+		{still, message.PartitionChange{Replicas: nodeIDs{4, 2, 3}, ISR: nodeIDs{2, 3}, Leader: 3, LeaderEpoch: 8}, "come and go in one step"},
+		{still, message.PartitionChange{Replicas: nodeIDs{1, 3}, ISR: nodeIDs{1, 3}, Leader: 3, LeaderEpoch: 8}, "neither the target nor those of before"},
+		{moving, with(func(p *message.PartitionChange) { p.ISR = nodeIDs{1, 2, 3, 4} }), ""},
+		{moving, with(func(p *message.PartitionChange) { p.Adding = nil }), "not those that were added"},
+		{moving, ended, ""},
+		{with(func(p *message.PartitionChange) { p.ISR = nodeIDs{1, 2, 3, 4} }), ended, "node 5 is not in sync"},
+		{with(func(p *message.PartitionChange) { p.Leader, p.LeaderEpoch = 1, 6 }), ended, "its leader goes"},
+		{moving, func() message.PartitionChange { p := ended; p.LeaderEpoch = 7; return p }(), "what was heard of those that leave"},
+		{
+			with(func(p *message.PartitionChange) { p.Target, p.ISR = nodeIDs{3, 4}, nodeIDs{1, 2, 4}; p.Leader = 4 }),
+			message.PartitionChange{Replicas: nodeIDs{3, 4}, ISR: nodeIDs{4}, Leader: 4, LeaderEpoch: 8}, "only 1 are in sync, of 2",
+		},
+		{moving, back, ""},
+		{with(func(p *message.PartitionChange) { p.ISR = nodeIDs{3, 4} }), message.PartitionChange{Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{3}, Leader: 3, LeaderEpoch: 8}, "is held by 1 others, of 2"},
+		{with(func(p *message.PartitionChange) { p.ISR, p.Leader = nodeIDs{4, 5}, 4 }), message.PartitionChange{Replicas: nodeIDs{1, 2, 3}, LeaderEpoch: 8}, "nobody that stays can lead"},
+		{with(func(p *message.PartitionChange) { p.ISR, p.Leader = nil, 0 }), message.PartitionChange{Replicas: nodeIDs{1, 2, 3}, LeaderEpoch: 8}, ""},
+	} {
+		s := newStage(t)
+		s.cluster()
+		s.moved(c.old, c.new)
+		if c.words == "" {
+			s.passed()
+		} else {
+			s.refused("INV-43", c.words)
+		}
+	}
+}
+
+func TestReplicasWhereNoneMayBeAreRefused(t *testing.T) {
+	place := func(s *stage, o *ownedLogs, old, new nodeIDs) {
+		c := partChange{s.book.part(part), &message.PartitionChange{ID: part, Replicas: old}, &message.PartitionChange{ID: part, Replicas: new}}
+		s.book.meta.image.Advance(s.book.meta.image.Version() + 1)
+		s.book.meta.changed = []partChange{c}
+		o.Stepped(s.World, s.nodes[1], nil, nil)
+	}
+	s, o := newStage(t), &ownedLogs{}
+	s.cluster(4)
+	o.Stepped(s.World, s.nodes[1], nil, nil)
+	place(s, o, nodeIDs{1, 2, 3}, nodeIDs{1, 2, 3, 5})
+	place(s, o, nodeIDs{1, 2, 4}, nodeIDs{1, 2, 4, 5}) // it was there before
+	s.passed()
+	place(s, o, nodeIDs{1, 2, 3}, nodeIDs{1, 2, 3, 4})
+	s.refused("INV-44", "which is being drained")
+
+	s, o = newStage(t), &ownedLogs{}
+	m := s.cluster()
+	o.Stepped(s.World, s.nodes[1], nil, nil)
+	gone := message.Change{RemoveBroker: &message.RemoveBrokerChange{Node: 5, Epoch: 5}}
+	if err := m.Apply(20, &gone); err != nil {
+		t.Fatal(err)
+	}
+	o.Stepped(s.World, s.nodes[1], nil, nil)
+	s.refused("INV-44", "while it was not fenced")
+}
+
+// What is copied for replicas being added is a bucket that leaks.
+func TestCopiesBeyondTheThrottleAreRefused(t *testing.T) {
+	s := newStage(t)
+	o := &heldToThrottle{}
+	copied := func(ms int, bytes int64) bool {
+		now := message.Time(0).Add(message.Duration(ms) * message.Millisecond)
+		b := o.of(s.nodes[1], 1000, now)
+		b.level += bytes
+		return b.level <= b.rate
+	}
+	for i := range 20 {
+		if !copied(1000*i, 1000) {
+			t.Fatal("what keeps to the throttle is refused")
+		}
+	}
+	if copied(19_500, 1000) {
+		t.Fatal("a second's worth in half a second passes, on top of a burst")
+	}
+}
