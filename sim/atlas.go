@@ -32,6 +32,12 @@ type ailment struct {
 	owed, mended map[record.PartitionID]bool
 	// hits are the files of each log that were damaged and not given up since.
 	hits map[record.PartitionID][]string
+	// beside are copies that counted before something beside their records was
+	// hit: see repairs.
+	beside  map[record.PartitionID]bool
+	journal bool // the quorum journal is damaged, and will be found so
+	// reserved: an operator is going to replace the disk, and the budget has that.
+	reserved bool
 }
 
 func (a *atlas) init(w *World) {
@@ -62,37 +68,64 @@ func (a *atlas) clean(node int32, id record.PartitionID) bool {
 // has not made good since.
 func (a *atlas) hurt(node int32) bool { return len(a.ails[node].owed) > 0 || a.ails[node].damaged }
 
-// affords says whether the cluster can lose all that a node holds. Every
-// partition of it must have another clean copy that is in sync or eligible, and
-// fewer nodes than min.insync may be hit at once: else a record could be
-// committed on damaged disks alone, without anybody being able to know.
+// affords says whether the cluster can lose all that a node holds.
 func (a *atlas) affords(node int32) bool {
-	w := a.world
-	image := w.newest()
+	return a.each(node, func(part *partBook, state *message.PartitionChange) bool {
+		return a.budgets(node, part, state) && a.covers(node, part, state)
+	})
+}
+
+// covered says whether every partition of a node whose loss has been budgeted
+// for has another copy now.
+func (a *atlas) covered(node int32) bool {
+	return a.each(node, func(part *partBook, state *message.PartitionChange) bool {
+		return a.covers(node, part, state)
+	})
+}
+
+// each says whether all partitions that a node has replicas of are fit; false
+// also when nobody knows yet which these are.
+func (a *atlas) each(node int32, fit func(*partBook, *message.PartitionChange) bool) bool {
+	image := a.world.newest()
 	if image == nil {
 		return false
 	}
-	for _, part := range w.book.list {
+	for _, part := range a.world.book.list {
 		state := image.Partition(part.id)
-		if state == nil || !contains(state.Replicas, message.NodeID(node)) {
-			continue
-		}
-		hit := 1
-		for _, m := range state.Replicas {
-			if int32(m) != node && !a.clean(int32(m), part.id) {
-				hit++
-			}
-		}
-		if hit >= metadata.MinInsync(image.Topic(state.ID.Topic).Config, metadata.Factor(state)) {
+		if state != nil && contains(state.Replicas, message.NodeID(node)) && !fit(part, state) {
 			return false
-		}
-		for _, set := range outcomes(state) {
-			if a.others(part, state, set, node) == 0 {
-				return false
-			}
 		}
 	}
 	return true
+}
+
+// budgets says whether fewer nodes than min.insync would be hit in a partition
+// with this one: else a record could be committed on damaged disks alone,
+// without anybody being able to know.
+func (a *atlas) budgets(node int32, part *partBook, state *message.PartitionChange) bool {
+	hit := 1
+	for _, m := range state.Replicas {
+		if int32(m) != node && !a.counts(int32(m), part.id) {
+			hit++
+		}
+	}
+	return hit < metadata.MinInsync(a.world.newest().Topic(state.ID.Topic).Config, metadata.Factor(state))
+}
+
+// covers says whether a partition has another clean copy that is in sync or
+// eligible.
+func (a *atlas) covers(node int32, part *partBook, state *message.PartitionChange) bool {
+	for _, set := range outcomes(state) {
+		if a.others(part, state, set, node) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// counts says whether a copy is clean and not about to be given up.
+func (a *atlas) counts(node int32, id record.PartitionID) bool {
+	return a.clean(node, id) && !a.ails[node].reserved
 }
 
 // spares says whether the cluster can do without a node for ever: each
@@ -118,7 +151,12 @@ func (a *atlas) spares(node int32) bool {
 			clean = clean || int32(m) != node && a.clean(int32(m), state.ID) && w.nodes[m].up &&
 				b != nil && b.Incarnation == w.nodes[m].incarnation && r != nil && r.exists && r.durable >= part.high
 		}
-		left := len(state.Replicas) - 1
+		left := 0
+		for _, m := range state.Replicas {
+			if int32(m) != node && !w.nodes[m].forGood {
+				left++
+			}
+		}
 		if !clean || left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, metadata.Factor(state)) {
 			return false
 		}
@@ -131,7 +169,7 @@ func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 	ail := &a.ails[node]
 	if ail.owed == nil {
 		ail.owed, ail.mended = map[record.PartitionID]bool{}, map[record.PartitionID]bool{}
-		ail.hits = map[record.PartitionID][]string{}
+		ail.hits, ail.beside = map[record.PartitionID][]string{}, map[record.PartitionID]bool{}
 	}
 	for _, part := range a.world.book.list {
 		if a.placed(node, part) && hit(part) {
@@ -175,9 +213,9 @@ func counted(state *message.PartitionChange, node int32) bool {
 	return contains(state.ISR, message.NodeID(node)) || contains(state.ELR, message.NodeID(node))
 }
 
-// swap says whether a node's disk may be swapped for an empty one now, and
-// notes it. Voters keep theirs: what they voted is on it, and consensus allows
-// fewer than half of them to forget.
+// swap says whether a node's disk may be swapped for an empty one now. Voters
+// keep theirs in most plans: what they voted is on it, and consensus allows fewer
+// than half of them to forget, also beyond the promise.
 func (a *atlas) swap(n *Node) bool {
 	w := a.world
 	if !w.plan.Cluster.SwapVoters && n.votes() || !a.mayForget(n) {
@@ -189,11 +227,18 @@ func (a *atlas) swap(n *Node) bool {
 	if w.plan.Beyond && !a.affords(n.id) {
 		a.concede(n.id)
 	}
-	a.lost(n.id, func(*partBook) bool { return true })
-	a.ails[n.id].damaged, a.ails[n.id].failing = false, false
-	n.forgot = true
-	w.mark(markDiskSwapped)
 	return true
+}
+
+// swapped notes that a node's disk is an empty one now.
+func (a *atlas) swapped(n *Node) {
+	a.lost(n.id, func(*partBook) bool { return true })
+	n.forgot = true
+	ail := &a.ails[n.id]
+	ail.damaged, ail.failing, ail.journal, ail.reserved = false, false, false, false
+	clear(ail.hits)
+	clear(ail.beside)
+	a.world.mark(markDiskSwapped)
 }
 
 // concede notes that records may be gone for good: of every partition of which

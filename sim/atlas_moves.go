@@ -18,7 +18,7 @@ func (a *atlas) others(part *partBook, state *message.PartitionChange, set []mes
 	for _, sync := range [][]message.NodeID{state.ISR, state.ELR} {
 		for _, m := range sync {
 			r := part.at(int32(m))
-			if int32(m) != node && contains(set, m) && a.clean(int32(m), part.id) && r != nil && r.exists && r.durable >= part.high {
+			if int32(m) != node && contains(set, m) && a.counts(int32(m), part.id) && r != nil && r.exists && r.durable >= part.high {
 				count++
 			}
 		}

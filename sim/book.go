@@ -272,6 +272,7 @@ func (b *book) journalled(n *Node, frames []effect.Effect) {
 			nb.journal = append(nb.journal, digestFrame(e.Frame))
 		case effect.ReplaceQuorum:
 			nb.journal = nb.journal[:0]
+			n.world.atlas.journalReplaced(n.id)
 			for _, f := range e.Frames {
 				nb.journal = append(nb.journal, digestFrame(f))
 			}

@@ -79,6 +79,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		if f.Damage != "" {
 			n.world.atlas.found(n.id, f)
 		}
+		n.world.atlas.repairs(n.id, f)
 		l := &r.disk
 		l.cut(f.End)
 		l.trim(f.Start)

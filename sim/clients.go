@@ -35,6 +35,7 @@ type user struct {
 	up      bool
 	paused  bool
 	closing bool
+	slow    Span // how much longer it takes for a poll
 	inbox   []event
 	tickAt  Span
 

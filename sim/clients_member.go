@@ -120,7 +120,7 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 		}
 		pause := u.some(u.plan.Every)
 		if got > 0 && u.world.phase < draining {
-			pause += u.some(u.plan.Slow)
+			pause += u.some(u.plan.Slow) + u.slow
 		}
 		if got > 0 && m.commits(u) {
 			// Processing takes its time, and the commit follows.

@@ -49,7 +49,7 @@ func TestACrashInsideFileOperationsAndAgainInRecoveryIsSurvived(t *testing.T) {
 	p := briefPlan()
 	every := 60
 	if testing.Short() {
-		every = 200
+		every = 90
 	}
 	points := Survey(p, AtOps, 2, every)
 	require.NotEmpty(t, points)

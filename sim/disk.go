@@ -70,7 +70,11 @@ func (d *drive) init(n *Node) {
 }
 
 func (d *drive) options() storage.Options {
-	return storage.Options{ClusterID: clusterID, NodeID: d.node.node(), CacheBytes: 256 << 10, MarksEvery: 16, JournalReserve: 16 << 10}
+	o := storage.Options{ClusterID: clusterID, NodeID: d.node.node(), CacheBytes: 256 << 10, MarksEvery: 16, JournalReserve: 16 << 10}
+	if s := d.node.settings; s != nil {
+		o.CacheBytes, o.MarksEvery = or(int64(s.Cache), o.CacheBytes), or(s.Marks, o.MarksEvery)
+	}
+	return o
 }
 
 // open recovers the disk. When an armed crash comes in the middle of that, the
@@ -169,7 +173,11 @@ func (d *drive) startRead(e effect.Effect) {
 		slot = uint64(len(d.reads))
 		d.reads = append(d.reads, in)
 	}
-	d.schedule(evRead, slot, d.delay(after))
+	t := d.delay(after)
+	if p := &d.node.world.plan.Disk; p.ReadTail > 0 && d.time.Below(1000) < int64(p.ReadTail) {
+		t += d.delay(p.TailScale)
+	}
+	d.schedule(evRead, slot, t)
 }
 
 func (d *drive) schedule(kind eventKind, arg uint64, after Span) {
@@ -448,6 +456,9 @@ func (d *drive) failed(log record.PartitionID, journal bool, op string, err erro
 	}
 	n.diskFailed = true
 	n.world.mark(markDiskFailed)
+	if op != "a flush" {
+		n.world.mark(markWriteFailed)
+	}
 	run := n.run
 	n.step(effect.DiskFailed{Log: log, Journal: journal, Op: op, Detail: err.Error()})
 	if n.world.failure == nil && n.up && n.run == run {

@@ -79,6 +79,7 @@ func (d *drive) close(clean bool) {
 	}
 	if d.disk.Crashed() {
 		d.node.world.mark(markCrashedInWrite)
+		d.node.world.mark(markShutdownCutOff)
 		d.powerCut(d.armedAs.lossy)
 		return
 	}

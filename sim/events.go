@@ -26,12 +26,13 @@ const (
 	evClientStarts                      //
 	evClientWakes                       //
 	evPhase                             // the run enters its next phase
+	evReplaceDisk                       // an operator looks whether a node can be given an empty disk
 	evKinds
 )
 
 var eventNames = [evKinds]string{"", "tick", "packet", "written", "flushed", "journal", "read", "room",
 	"client-tick", "script", "fault-begins", "fault-ends", "node-starts", "node-dies", "node-wakes",
-	"client-starts", "client-wakes", "phase"}
+	"client-starts", "client-wakes", "phase", "replace-disk"}
 
 // event is one entry of the heap. What place, run and arg mean depends on the
 // kind; run is compared with the run of the node or client, so that events for

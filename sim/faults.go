@@ -29,6 +29,7 @@ func (w *World) faultBegins(i int) {
 		return
 	}
 	w.stats.Faults++
+	w.struck[f.plan.Kind]++
 	if w.tracing {
 		w.tell("fault: %s", f.plan)
 	}
@@ -86,6 +87,8 @@ func (w *World) strike(f *activeFault) {
 		}
 	case AddBroker:
 		w.addBroker(w.target(f.plan))
+	case CrashInside, Retune, HalfOpen, NarrowLink, FailWrite, DamageFile, DamageJournal, SlowClient:
+		w.strikeMore(f)
 	default:
 		w.strikeNetwork(f)
 	}
@@ -168,7 +171,7 @@ func (w *World) strikeNode(f *activeFault, n *Node) {
 	switch f.plan.Kind {
 	case Pause:
 		n.pause(back)
-	case Restart, RestartOther:
+	case Restart, RestartOther, Retune:
 		if f.plan.Kind == RestartOther {
 			n.restartOther(f.plan.Set)
 		}
@@ -179,10 +182,7 @@ func (w *World) strikeNode(f *activeFault, n *Node) {
 		if !w.atlas.swap(n) {
 			return
 		}
-		n.die(death{told: d.told})
-		n.drive.disk.Swap()
-		w.book.swapped(n)
-		n.startIn(back)
+		w.exchange(n, back)
 	case CrashLoop:
 		n.crashLoops = max(2, f.plan.Strength)
 		n.fall(d)
@@ -441,5 +441,7 @@ func (w *World) ailLink(f *activeFault, x, y simnet.Endpoint) {
 	case Reorder:
 		w.net.Reorder(x, y, s)
 		undo(func() { w.net.Reorder(x, y, 0) })
+	default:
+		w.ailLinkMore(f, x, y)
 	}
 }

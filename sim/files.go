@@ -90,9 +90,9 @@ func (p *Plan) Validate() error {
 	case len(p.Topics) == 0:
 		return fmt.Errorf("topics: at least one is needed")
 	}
-	for _, id := range p.Phases.Broken {
+	for _, id := range append(slices.Clone(p.Phases.Broken), p.Phases.CutOff...) {
 		if id < 1 || id > c.Nodes {
-			return fmt.Errorf("phases.broken: there is no node %d", id)
+			return fmt.Errorf("phases.broken, phases.cutOff: there is no node %d", id)
 		}
 	}
 	for i := range p.Topics {

@@ -56,7 +56,8 @@ func (w *World) newCore(n *Node, found effect.Recovered) machine {
 		return w.options.machine(n, found)
 	}
 	random := n.random.Split("run").Split(string(rune('a'+n.run%26)) + itoa(int(n.run)))
-	cfg, stream, now := w.coreConfig(n, random.Uint64()|1), random.Split("core"), n.clock.now(w.now)
+	n.incarnation = random.Uint64() | 1
+	cfg, stream, now := w.coreConfig(n, n.incarnation), random.Split("core"), n.clock.now(w.now)
 	if w.options.taping != nil {
 		n.taper = w.options.taping(cfg, stream.State(), now, &found)
 	}
@@ -64,7 +65,10 @@ func (w *World) newCore(n *Node, found effect.Recovered) machine {
 }
 
 func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
-	c, t := &w.plan.Cluster, &w.plan.Timing
+	c, t := w.plan.Cluster, n.settings.over(w.plan.Timing)
+	if n.settings != nil {
+		c.Tidy = or(n.settings.Tidy, c.Tidy)
+	}
 	cfg := core.Config{
 		ID: n.node(), ClusterID: clusterID, Address: address(n.id), Incarnation: incarnation,
 		Timing: core.Timing{
@@ -184,7 +188,7 @@ func (n *Node) halted(h effect.Halt) {
 		n.startIn(n.restartIn)
 		return
 	}
-	if !n.diskFailed && !strings.Contains(h.Reason, "leftover") {
+	if !n.diskFailed && !w.atlas.ails[n.id].journal && !strings.Contains(h.Reason, "leftover") {
 		w.fail("INV-37", n.id, "halt: "+withoutNumbers(h.Reason), "node %d halts although its disk is well: %s", n.id, h.Reason)
 		return
 	}

@@ -1,5 +1,11 @@
 package sim
 
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/order"
+)
+
 // mark names a rare state that the code under test or the harness reached.
 type mark int
 
@@ -78,6 +84,16 @@ const (
 	markVoterRemoved
 	markLeaderRemoved
 	markVoterForgot
+	markLeftCutOff
+	markRetuned
+	markDamagedBeside
+	markJournalDamaged
+	markVoterMute
+	markWriteFailed
+	markShutdownCutOff
+	markQueueOverflown
+	markLateBytes
+	markHalfOpen
 	marksEnd
 )
 
@@ -156,6 +172,16 @@ var markNames = [marksEnd]string{
 	markVoterRemoved:          "a controller was removed",
 	markLeaderRemoved:         "the active controller was removed",
 	markVoterForgot:           "a controller lost its disk and came back as one that had voted",
+	markLeftCutOff:            "a running node was left out of reach for good",
+	markRetuned:               "a node was started with other timeouts or bounds",
+	markDamagedBeside:         "what stands beside the records was damaged",
+	markJournalDamaged:        "the journal of a voter was damaged",
+	markVoterMute:             "a voter with a damaged journal took no part",
+	markWriteFailed:           "a write failed half way",
+	markShutdownCutOff:        "a clean shutdown was cut off inside a file operation",
+	markQueueOverflown:        "a queue of the network overflowed",
+	markLateBytes:             "bytes outlived their connection",
+	markHalfOpen:              "a connection was left half open",
 }
 
 // mark counts that a rare state was reached.
@@ -166,8 +192,19 @@ func (w *World) mark(m mark) {
 	}
 }
 
-// MarkNames are all marks, in the order of their table.
-func MarkNames() []string { return markNames[:] }
+// MarkNames are all marks, in the order of their table, and one for each kind of
+// fault.
+func MarkNames() []string {
+	names := slices.Clone(markNames[:])
+	kinds, _ := Faults()
+	for _, k := range kinds {
+		names = append(names, struckBy(FaultKind(k)))
+	}
+	return names
+}
+
+// struckBy is the mark of a kind of fault.
+func struckBy(k FaultKind) string { return "fault: " + string(k) }
 
 // marked lists the marks of a run that were reached.
 func (w *World) marked() []Mark {
@@ -176,6 +213,9 @@ func (w *World) marked() []Mark {
 		if count > 0 {
 			out = append(out, Mark{markNames[m], count})
 		}
+	}
+	for _, k := range order.Keys(w.struck) {
+		out = append(out, Mark{struckBy(k), w.struck[k]})
 	}
 	return out
 }

@@ -56,6 +56,9 @@ func (m *metaBook) stepped(w *World, n *Node, c *core.Node) {
 	if controller == nil {
 		return
 	}
+	if n.forgot {
+		w.atlas.forgetful(n) // looks whether it is whole again
+	}
 	image := controller.Image()
 	if v := image.Version(); v != s.committed {
 		s.committed, s.moved = v, true

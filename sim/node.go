@@ -47,6 +47,7 @@ type Node struct {
 	forgot      bool              // its disk was swapped, and its votes with it; see atlas.forgetful
 	others      []message.Setting // what its own configuration file says
 	listed      []message.NodeID  // the voters in that file; nil: those of the plan
+	settings    *Settings         // what a Retune started it with; nil: the plan's
 	crashLoops  int               // how often it dies again while it recovers
 }
 

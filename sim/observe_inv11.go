@@ -13,10 +13,10 @@ type exactRecovery struct{ blind }
 func (*exactRecovery) Invariant() string { return "INV-11" }
 
 func (o *exactRecovery) Started(w *World, n *Node, found *effect.Recovered) {
-	hurt := w.atlas.hurt(n.id)
 	seen := 0
 	for i := range found.Logs {
 		f := &found.Logs[i]
+		hurt := !w.atlas.clean(n.id, f.ID)
 		if f.Damage != "" {
 			w.mark(markDamageFound)
 			if !hurt {
@@ -30,8 +30,11 @@ func (o *exactRecovery) Started(w *World, n *Node, found *effect.Recovered) {
 		}
 		o.recovered(w, n, r, f, hurt)
 	}
-	if !hurt {
-		o.missing(w, n, found)
+	o.missing(w, n, found)
+	if w.atlas.ails[n.id].journal && found.JournalDamaged != "" {
+		w.mark(markVoterMute)
+	} else { // what was hit, if anything, tells nothing: all is there
+		w.atlas.journalReplaced(n.id)
 		o.journal(w, n, found)
 	}
 	o.take(w.book.node(n.id), found)
@@ -97,7 +100,7 @@ func (o *exactRecovery) missing(w *World, n *Node, found *effect.Recovered) {
 	}
 	torn := w.book.node(n.id).torn
 	for _, p := range w.book.list {
-		if r := p.at(n.id); r != nil && r.exists && r.durable > r.disk.start && !have[p.id] && (torn == nil || logOf(torn) != p.id) {
+		if r := p.at(n.id); r != nil && r.exists && r.durable > r.disk.start && !have[p.id] && w.atlas.clean(n.id, p.id) && (torn == nil || logOf(torn) != p.id) {
 			w.fail("INV-11", n.id, "recovery loses a whole log", "node %d does not find the log of partition %s, which was there and flushed up to %d", n.id, p.id, r.durable)
 			return
 		}

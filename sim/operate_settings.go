@@ -118,6 +118,9 @@ func (a *atlas) mayForget(n *Node) bool {
 // forgetful says whether a node has lost its disk and does not yet hold again
 // what it may have promised.
 func (a *atlas) forgetful(n *Node) bool {
+	if a.ails[n.id].journal {
+		return true
+	}
 	if !n.forgot {
 		return false
 	}

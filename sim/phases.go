@@ -87,6 +87,11 @@ func (w *World) heal() {
 			w.mark(markLeftBroken)
 		}
 	}
+	for _, id := range w.plan.Phases.CutOff {
+		if n := w.nodes[id]; n.up && !n.forGood && w.atlas.spares(n.id) {
+			w.cutOff(n)
+		}
+	}
 	for _, u := range w.clients {
 		if u.up && u.paused {
 			u.wake()

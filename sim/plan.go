@@ -75,6 +75,9 @@ type PhasePlan struct {
 	Faults Span `json:"faults"`
 	Drain  Span `json:"drain"` // after the heal producers go on this long
 	Rest   Span `json:"rest"`  // the bound of the liveness check
+	// CutOff are nodes that nobody reaches any more from the heal on, although
+	// they run, if what is left suffices then.
+	CutOff []int `json:"cutOff,omitempty"`
 	// Broken are nodes that die at the heal and stay dead, if what is left
 	// suffices then.
 	Broken []int `json:"broken,omitempty"`
@@ -104,6 +107,7 @@ type DiskPlan struct {
 	FlushTail  int  `json:"flushTail,omitempty"`  // per mille of flushes that take long
 	TailScale  Span `json:"tailScale,omitempty"`  // how long those take
 	Read       Span `json:"read"`                 // one read
+	ReadTail   int  `json:"readTail,omitempty"`   // per mille of reads that take TailScale longer
 	Segment    int  `json:"segment,omitempty"`    // bytes of a segment; 0: the core's default
 	TornShare  int  `json:"tornShare,omitempty"`  // percent of crashes that come inside a file operation
 	LossyShare int  `json:"lossyShare,omitempty"` // percent of crashes that lose unflushed pages

@@ -60,6 +60,15 @@ const (
 	AddVoter     FaultKind = "add-voter"     // a node becomes a controller
 	RemoveVoter  FaultKind = "remove-voter"  // a node is a controller no more
 	RestartOther FaultKind = "restart-other" // a restart with the settings in Set, and today's voters, in the file
+	// At rare moments, or for an operator to mend.
+	CrashInside   FaultKind = "crash-inside"   // loses power inside the next file operation of kind Strength: see simdisk.Op
+	Retune        FaultKind = "retune"         // shuts down in good order and comes back with Settings
+	HalfOpen      FaultKind = "half-open"      // Strength percent of sends leave a connection dead without a word
+	NarrowLink    FaultKind = "narrow-link"    // a link holds Strength messages, what is more overflows
+	FailWrite     FaultKind = "fail-write"     // one of the next writes is taken in part, and fails
+	DamageFile    FaultKind = "damage-file"    // flushed data beside the records is damaged: index, epochs, checkpoint
+	DamageJournal FaultKind = "damage-journal" // a voter's journal is damaged; at the end an operator replaces the disk
+	SlowClient    FaultKind = "slow-client"    // a member takes Strength milliseconds more for each poll
 )
 
 // everyNode as a Node strikes all of them.
@@ -80,4 +89,5 @@ type Fault struct {
 	Topic    string    `json:"topic,omitempty"`
 	Strength int       `json:"strength,omitempty"`
 	Set      []string  `json:"set,omitempty"` // settings: "key=value", or "key" for the default
+	Settings *Settings `json:"settings,omitempty"`
 }

@@ -49,11 +49,19 @@ var faultProse = map[FaultKind]string{
 	RemoveBroker:   "refused, as long as the broker runs or holds replicas",
 	AddBroker:      "a node that was absent so far is started",
 
-	AlterTopic:   "Topic gets the settings in Set",
-	AlterNodes:   "Node gets the settings in Set; without one, all nodes",
-	AddVoter:     "a node becomes a controller",
-	RemoveVoter:  "a node is a controller no more",
-	RestartOther: "a restart with the settings in Set, and today's voters, in the file",
+	AlterTopic:    "Topic gets the settings in Set",
+	AlterNodes:    "Node gets the settings in Set; without one, all nodes",
+	AddVoter:      "a node becomes a controller",
+	RemoveVoter:   "a node is a controller no more",
+	RestartOther:  "a restart with the settings in Set, and today's voters, in the file",
+	CrashInside:   "loses power inside the next file operation of kind Strength",
+	Retune:        "shuts down in good order and comes back with Settings",
+	HalfOpen:      "Strength percent of sends leave a connection dead without a word",
+	NarrowLink:    "a link holds Strength messages, what is more overflows",
+	FailWrite:     "one of the next writes is taken in part, and fails",
+	DamageFile:    "flushed data beside the records is damaged",
+	DamageJournal: "a voter's journal is damaged; at the end an operator replaces the disk",
+	SlowClient:    "a member takes Strength milliseconds more for each poll",
 }
 
 // Faults lists all kinds of faults by name, with what each does.

@@ -18,6 +18,7 @@ func NewPlan(seed uint64) *Plan {
 	p.Phases = drawPhases(r.Split("phases"), &p.Cluster)
 	p.Network = drawNetwork(r.Split("network"))
 	p.Disk = drawDisk(r.Split("disk"))
+	drawMore(r, p)
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
 	drawAbsent(r.Split("absent"), p)
 	p.Clients = drawClients(r.Split("clients"), p)

@@ -77,7 +77,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	var faults []Fault
 	from, to := p.Phases.Warm, p.Phases.Warm+p.Phases.Faults
 	quiet := drawQuiet(r.Split("quiet"), from, to)
-	for _, s := range swarms() {
+	for _, s := range append(swarms(), rarer()...) {
 		d := &faultDraw{r: r.Split(s.name), plan: p}
 		if !on(&s, d.r) {
 			continue
@@ -95,6 +95,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawLateProposals(r.Split("late proposals"), p)...)
 	faults = append(faults, drawMoves(r.Split("moves"), p)...)
 	faults = append(faults, drawArrivals(r.Split("arrivals"), p)...)
+	faults = append(faults, drawDiscoveries(r.Split("discoveries"), faults)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:

@@ -61,7 +61,7 @@ func TestDamageThatIsCutAwaySilentlyIsRefused(t *testing.T) {
 	s := newStage(t)
 	a, b := batch(0, 1, "a"), batch(1, 1, "b")
 	s.holds(1, a, b)
-	s.atlas.ails[1].damaged = true
+	s.atlas.damage(s.nodes[1], "5-0/00000000000000000000.log")
 	s.found(recovered(1, a))
 	s.refused("INV-13", "without a word")
 	told := recovered(1, a)

@@ -55,8 +55,11 @@ func (w *World) controllerUnrest(add complain) {
 	active := 0
 	for _, n := range w.nodes[1:] {
 		c := n.Core()
-		if c == nil {
+		if c == nil || n.forGood { // where nobody reaches it
 			continue
+		}
+		if mute := w.voteless(n); mute != "" {
+			add("a voter takes no part", "node %d: %s", n.id, mute)
 		}
 		if c.Controller() != nil && c.Controller().Active() {
 			active++
@@ -71,7 +74,7 @@ func (w *World) controllerUnrest(add complain) {
 	}
 	if image := w.newest(); image != nil {
 		for _, n := range w.nodes[1:] {
-			if n.up && !image.Live(n.node()) {
+			if n.up && !n.forGood && !image.Live(n.node()) {
 				add("a running broker is fenced", "node %d is up, but the controller holds it fenced", n.id)
 			}
 		}

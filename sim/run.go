@@ -33,6 +33,7 @@ func (r *Result) DropHistory() {
 
 // result gathers what came of a run.
 func (w *World) result() *Result {
+	w.markNetwork()
 	w.stats.Virtual = w.now
 	if w.witness != nil {
 		w.witness.finish()

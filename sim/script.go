@@ -59,6 +59,7 @@ func (d *Decision) String() string {
 var mishaps = [...]string{
 	simnet.Lost: "lost", simnet.Reset: "reset", simnet.Twice: "twice",
 	simnet.Overtaken: "overtaken", simnet.Late: "late", simnet.Outlives: "outlives its connection",
+	simnet.HalfOpened: "half open",
 }
 
 // happening is the moment of a decision: the message that it is about, or the

@@ -35,6 +35,7 @@ type World struct {
 	book      *book
 	atlas     atlas
 	marks     [marksEnd]uint64
+	struck    map[FaultKind]uint64 // how often each kind of fault struck
 	observers []Observer
 	looks     []scope // of the observers
 	failure   *Failure
@@ -75,7 +76,7 @@ func newWorld(given *Plan, options Options) *World {
 	plan.Clients = append(slices.Clone(given.Clients),
 		ClientPlan{ID: operatorID, Role: operatorRole}, ClientPlan{ID: auditorID, Role: auditorRole})
 	w := &World{
-		plan: plan, options: options, random: chance.New(plan.Seed),
+		plan: plan, options: options, random: chance.New(plan.Seed), struck: map[FaultKind]uint64{},
 	}
 	if options.Record {
 		w.recorded = &Recording{}
@@ -234,6 +235,8 @@ func (w *World) happen(e *event) {
 		w.faultBegins(int(e.arg))
 	case evFaultEnds:
 		w.faultEnds(int(e.arg))
+	case evReplaceDisk:
+		w.replaceDisk(w.nodes[e.place])
 	case evPhase:
 		w.enter(phase(e.arg))
 	}

@@ -15,7 +15,15 @@ func (n *Network) Call(now message.Time, client, node Endpoint, call uint64, m m
 	if n.happens(c, Reset, n.weather.Reset, l.reset) {
 		n.breakOff(now, c, true)
 	}
-	if l.underway >= n.weather.Queue || n.happens(c, Lost, 0, l.lose) {
+	if n.happens(c, HalfOpened, 0, l.half) {
+		n.Counts.Half++
+		n.breakOff(now, c, false)
+	}
+	full := l.full(&n.weather)
+	if full {
+		n.Counts.Overflown++
+	}
+	if full || n.happens(c, Lost, 0, l.lose) {
 		// One message alone cannot be missing from a stream of bytes: the
 		// connection hangs, and nobody is told.
 		n.Counts.Lost++
@@ -44,6 +52,12 @@ func (n *Network) Answer(now message.Time, node, client Endpoint, call uint64, g
 	}
 	if n.happens(c, Reset, n.weather.Reset, l.reset) {
 		n.breakOff(now, c, true)
+		n.Counts.Lost++
+		return
+	}
+	if n.happens(c, HalfOpened, 0, l.half) {
+		n.breakOff(now, c, false)
+		n.Counts.Half++
 		n.Counts.Lost++
 		return
 	}

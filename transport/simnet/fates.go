@@ -8,12 +8,13 @@ type Mishap uint8
 
 // The mishaps.
 const (
-	Lost      Mishap = iota // it does not arrive; a client's connection hangs from then on
-	Reset                   // its connection breaks as it is sent
-	Twice                   // it arrives once more
-	Overtaken               // it leaves its place in the connection
-	Late                    // it takes longer
-	Outlives                // its connection has ended, and it arrives all the same
+	Lost       Mishap = iota // it does not arrive; a client's connection hangs from then on
+	Reset                    // its connection breaks as it is sent
+	Twice                    // it arrives once more
+	Overtaken                // it leaves its place in the connection
+	Late                     // it takes longer
+	Outlives                 // its connection has ended, and it arrives all the same
+	HalfOpened               // its connection ends as it is sent, and nobody is told
 )
 
 // About names a message by what it means: the Nth of its kind from one endpoint

@@ -51,6 +51,13 @@ func (n *Network) Duplicate(from, to Endpoint, percent int) { n.link(from, to).t
 // Reorder makes so many percent of the messages of a link arrive out of order.
 func (n *Network) Reorder(from, to Endpoint, percent int) { n.link(from, to).overtake = int64(percent) }
 
+// HalfOpen makes so many percent of the sends on a link end the connection
+// without anybody's being told.
+func (n *Network) HalfOpen(from, to Endpoint, percent int) { n.link(from, to).half = int64(percent) }
+
+// Narrow lets a link hold so many packets before it overflows; 0 takes it back.
+func (n *Network) Narrow(from, to Endpoint, packets int) { n.link(from, to).narrow = packets }
+
 // Heal takes back every fault on every link. What clogs kept back arrives.
 func (n *Network) Heal(now message.Time) {
 	for from := range n.ends {
@@ -63,7 +70,7 @@ func (n *Network) Heal(now message.Time) {
 				l.clogged = 1
 				n.Release(now, Endpoint(from), Endpoint(to))
 			}
-			l.cut, l.slow, l.lose, l.reset, l.twice, l.overtake = 0, 0, 0, 0, 0, 0
+			l.cut, l.slow, l.lose, l.reset, l.twice, l.overtake, l.half, l.narrow = 0, 0, 0, 0, 0, 0, 0, 0
 		}
 	}
 }

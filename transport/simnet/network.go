@@ -9,7 +9,7 @@ import (
 
 // Counts are what a network did so far.
 type Counts struct {
-	Sent, Arrived, Lost, Late, Doubled, Overtaken, Reset, Overflown, Held uint64
+	Sent, Arrived, Lost, Late, Doubled, Overtaken, Reset, Half, Overflown, Held uint64
 }
 
 // Network is all links between all endpoints.
@@ -99,11 +99,15 @@ func (n *Network) Send(now message.Time, from, to Endpoint, m message.Message, d
 		n.Counts.Reset++
 		n.renew(c)
 	}
+	if n.happens(c, HalfOpened, 0, l.half) {
+		n.Counts.Half++
+		n.renew(c)
+	}
 	if n.happens(c, Lost, w.Lose, l.lose) {
 		n.Counts.Lost++
 		return
 	}
-	if l.underway >= w.Queue {
+	if l.full(w) {
 		n.Counts.Overflown++
 		return
 	}

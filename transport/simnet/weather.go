@@ -25,11 +25,19 @@ type link struct {
 	reset    int64 // percent of sends that break the connection, on top
 	twice    int64 // percent that arrive twice, on top
 	overtake int64 // percent that may be overtaken, on top
+	half     int64 // percent of sends that leave the connection half open
+	narrow   int   // packets under way before it overflows; 0: the weather's
 	underway int
 	held     []*Packet // what a clog keeps back
 }
 
+// full says that a link holds no more.
+func (l *link) full(w *Weather) bool {
+	return l.underway >= w.Queue || l.narrow > 0 && l.underway >= l.narrow
+}
+
 // calm says that no fault acts on the link.
 func (l *link) calm() bool {
-	return l.cut == 0 && l.clogged == 0 && l.slow <= 1 && l.lose == 0 && l.reset == 0 && l.twice == 0 && l.overtake == 0
+	return l.cut == 0 && l.clogged == 0 && l.slow <= 1 && l.lose == 0 && l.reset == 0 && l.twice == 0 && l.overtake == 0 &&
+		l.half == 0 && l.narrow == 0
 }

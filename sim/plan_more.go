@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
+)
+
+// rarer are further kinds of trouble, most of them at moments that the others
+// seldom strike.
+func rarer() []swarm {
+	return []swarm{
+		{"crash-inside", 20, [2]int64{1500, 8000}, func(d *faultDraw) Fault {
+			return d.strong(d.onNode(CrashInside, 50, 3000), int64(simdisk.OpWrite), int64(simdisk.OpSyncDir))
+		}},
+		{"retune", 12, [2]int64{4000, 15_000}, (*faultDraw).retune},
+		{"half-open", 15, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.strong(d.onLink(HalfOpen, 500, 8000), 2, 40) }},
+		{"narrow-link", 12, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.strong(d.onLink(NarrowLink, 500, 8000), 1, 12) }},
+		{"fail-write", 8, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onNode(FailWrite, 2000, 8000) }},
+		{"damage-file", 8, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onNode(DamageFile, 0, 0) }},
+		{"damage-journal", 8, [2]int64{5000, 20_000}, (*faultDraw).damageJournal},
+		{"slow-client", 12, [2]int64{2000, 10_000}, func(d *faultDraw) Fault {
+			return d.strong(d.onClient(SlowClient, 1000, 9000), 100, 4000)
+		}},
+	}
+}
+
+// retune draws settings that an operator may well give one node and not
+// (yet) the others.
+func (d *faultDraw) retune() Fault {
+	f := d.onNode(Retune, 50, 3000)
+	t, s := &d.plan.Timing, &Settings{}
+	vary := func(base Span) Span { return base * Span(d.r.Between(40, 250)) / 100 }
+	if d.r.OneIn(2) {
+		s.Timing.BrokerSession = vary(t.BrokerSession)
+		s.Timing.BrokerHeartbeat = s.Timing.BrokerSession / Span(d.r.Between(4, 8))
+	}
+	if d.r.OneIn(2) {
+		s.Timing.Election = vary(t.Election)
+		s.Timing.QuorumHeartbeat = s.Timing.Election / Span(d.r.Between(4, 8))
+	}
+	if d.r.OneIn(2) {
+		s.Timing.ReplicaLag, s.Timing.FetchWait, s.Timing.Request = vary(t.ReplicaLag), vary(t.FetchWait), vary(t.Request)
+	}
+	if d.r.OneIn(2) {
+		s.Timing.GroupSession = vary(t.GroupSession)
+		s.Timing.GroupHeartbeat = s.Timing.GroupSession / Span(d.r.Between(4, 8))
+	}
+	if d.r.OneIn(2) {
+		s.Tidy = int(d.r.Between(4, 200))
+	}
+	if d.r.OneIn(2) {
+		s.Cache, s.Marks = int(d.r.Between(8, 512))<<10, int(d.r.Between(1, 40))
+	}
+	f.Settings = s
+	return f
+}
+
+// damageJournal strikes a voter, which crashes a little later and finds out.
+func (d *faultDraw) damageJournal() Fault {
+	return d.span(Fault{Kind: DamageJournal, Node: int(d.r.Between(1, int64(d.plan.Cluster.Voters)))}, 500, 6000)
+}
+
+// drawMore draws what came to plans later, from streams of its own.
+func drawMore(r *chance.Stream, p *Plan) {
+	p.Cluster.SwapVoters = r.Split("swap voters").OneIn(3)
+	if d := r.Split("read tail"); d.OneIn(3) {
+		p.Disk.ReadTail = int(d.Between(1, 20))
+		p.Disk.TailScale = max(p.Disk.TailScale, Span(d.Between(20, 300))*Millisecond)
+	}
+	if d := r.Split("cut off"); p.Cluster.Nodes > 3 && d.OneIn(5) {
+		p.Phases.CutOff = []int{int(d.Between(1, int64(p.Cluster.Nodes)))}
+	}
+	p.Beyond = false && r.Split("beyond").OneIn(8)
+}
+
+// drawDiscoveries lets voters whose journal is damaged start again while the
+// damage is still there, so that they find it.
+func drawDiscoveries(r *chance.Stream, faults []Fault) (more []Fault) {
+	for i := range faults {
+		if f := &faults[i]; f.Kind == DamageJournal {
+			more = append(more, Fault{
+				At: f.At + Span(r.Below(int64(f.For/2))), For: 50 * Millisecond, Kind: Crash, Node: f.Node,
+			})
+		}
+	}
+	return more
+}
