@@ -13,8 +13,11 @@ const (
 	broken         // no answer: it may have taken effect, or may still do so
 )
 
-// call is a request that was sent and is not answered yet.
+// call is a request that was sent and is not answered yet. Once it has ended it
+// is used again.
 type call struct {
+	c        *Client // nil: it is not used again
+	id       uint64
 	node     *node // nil: a bootstrap address
 	address  string
 	end      func(reply message.Reply, how ending)
@@ -73,11 +76,34 @@ func (n *node) target() target { return target{node: n, address: n.address} }
 // send makes a call. wait bounds the time to its answer; end is told exactly
 // once how it ended, but not for a call that was given up at a Close.
 func (c *Client) send(to target, r message.Request, wait message.Duration, end func(message.Reply, ending)) {
-	id := c.emit(to, r, false)
-	k := &call{node: to.node, address: to.address, end: end}
-	k.deadline.Due = func() { c.late(id, k) }
-	c.calls[id] = k
+	k := c.newCall()
+	k.id, k.node, k.address, k.end = c.emit(to, r, false), to.node, to.address, end
+	c.calls[k.id] = k
 	c.alarms.Set(&k.deadline, c.now.Mono.Add(wait))
+}
+
+func (c *Client) newCall() *call {
+	if last := len(c.idle) - 1; last >= 0 {
+		k := c.idle[last]
+		c.idle = c.idle[:last]
+		return k
+	}
+	k := &call{c: c}
+	k.deadline.Due = func() { c.late(k) }
+	return k
+}
+
+// over takes a call that has ended off the list. It returns whom to tell; the
+// call itself may be another one by then.
+func (c *Client) over(k *call) (*node, func(message.Reply, ending)) {
+	n, end := k.node, k.end
+	delete(c.calls, k.id)
+	c.alarms.Stop(&k.deadline)
+	if k.c != nil {
+		k.node, k.end = nil, nil
+		c.idle = append(c.idle, k)
+	}
+	return n, end
 }
 
 // emit gives out a Call effect and returns its number.
@@ -93,15 +119,15 @@ func (c *Client) emit(to target, r message.Request, noReply bool) uint64 {
 
 // late gives up a call that was left unanswered, and its connection with it: a
 // connection that is half open would swallow the next request as well.
-func (c *Client) late(id uint64, k *call) {
-	delete(c.calls, id)
+func (c *Client) late(k *call) {
 	h := Hangup{Address: k.address}
-	if k.node != nil {
-		h.Node = k.node.id
+	n, end := c.over(k)
+	if n != nil {
+		h.Node = n.id
 	}
 	c.out.Add(h)
-	c.failed(k.node)
-	k.end(nil, broken)
+	c.failed(n)
+	end(nil, broken)
 }
 
 // answered takes in a reply. Replies to calls that were given up are ignored:
@@ -111,12 +137,11 @@ func (c *Client) answered(in Answered) {
 	if k == nil {
 		return
 	}
-	delete(c.calls, in.Call)
-	c.alarms.Stop(&k.deadline)
-	if k.node != nil {
-		k.node.failures = 0
+	n, end := c.over(k)
+	if n != nil {
+		n.failures = 0
 	}
-	k.end(in.Reply, replied)
+	end(in.Reply, replied)
 }
 
 // callFailed takes in that a call will not be answered.
@@ -125,13 +150,12 @@ func (c *Client) callFailed(in Failed) {
 	if k == nil {
 		return
 	}
-	delete(c.calls, in.Call)
-	c.alarms.Stop(&k.deadline)
-	c.failed(k.node)
+	n, end := c.over(k)
+	c.failed(n)
 	if in.Reason == Unsent {
-		k.end(nil, unsent)
+		end(nil, unsent)
 	} else {
-		k.end(nil, broken)
+		end(nil, broken)
 	}
 }
 

@@ -31,6 +31,7 @@ type Client struct {
 
 	lastCall uint64
 	calls    map[uint64]*call
+	idle     []*call // for the next ones
 	nodes    map[message.NodeID]*node
 	dirty    []*node // whose outboxes are looked at when the step ends
 	spare    []*node // room for the next dirty

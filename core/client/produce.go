@@ -81,7 +81,7 @@ func (p *producer) sendLoad(n *node, load []shipment) {
 // The call is kept for a moment, to hear that the broker cannot be reached.
 func (p *producer) sendBlind(n *node, r *message.Produce, load []shipment) {
 	id := p.c.emit(n.target(), r, true)
-	k := &call{node: n, end: func(message.Reply, ending) {}}
+	k := &call{id: id, node: n, end: func(message.Reply, ending) {}}
 	k.deadline.Due = func() { delete(p.c.calls, id) }
 	p.c.calls[id] = k
 	p.c.alarms.Set(&k.deadline, p.c.now.Mono.Add(message.Second))

@@ -51,6 +51,7 @@ func (a *sessionAnswer) collect(bytes int64) {
 	s := a.s
 	wanted := bytes > 0
 	kept := s.news[:0]
+	a.parts = make([]answerPart, 0, len(s.news))
 	for _, p := range s.news {
 		switch {
 		case p.awaiting, !wanted && p.hasNews(true) && !p.hasNews(false):

@@ -95,7 +95,7 @@ func (w *fetchWait) respond(m *Manager, out *Out) {
 	reply := &message.FetchReply{Partitions: make([]message.FetchedPartition, len(w.request.Partitions))}
 	left := min(max(1, int64(w.request.MaxBytes)), int64(m.cfg.FetchBytes))
 	var slices []effect.Slice
-	var parts []consumerPart
+	parts := make([]consumerPart, 0, len(w.request.Partitions))
 	for i := range w.request.Partitions {
 		p, answer := &w.request.Partitions[i], &reply.Partitions[i]
 		s := m.look(p)
