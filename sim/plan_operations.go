@@ -71,7 +71,8 @@ func drawArrivals(r *chance.Stream, p *Plan) (faults []Fault) {
 
 // drawMoves draws, in some seeds, what single operations hardly ever give:
 // moves of one partition in quick succession, each replaced, called off or
-// undone by the next, while a replica of it is cut off or crashes. So replicas
+// undone by the next, while a replica of it is cut off, crashes, or waits for its
+// disk. So replicas
 // come back to where they have just been deleted, and who was told of the one
 // move meets who knows of the next.
 func drawMoves(r *chance.Stream, p *Plan) (faults []Fault) {
@@ -95,7 +96,7 @@ func drawMoves(r *chance.Stream, p *Plan) (faults []Fault) {
 		}
 		trouble := Fault{At: at + Span(r.Below(int64(2*Second))), For: Span(r.Between(100, 3000)) * Millisecond}
 		trouble.Target = []string{"leader ", "follower "}[r.Below(2)] + place
-		trouble.Kind = []FaultKind{Crash, PowerLoss, Isolate, Pause}[r.Below(4)]
+		trouble.Kind = []FaultKind{Crash, PowerLoss, Isolate, Pause, StallDisk, StallDisk}[r.Below(6)]
 		faults = append(faults, trouble)
 	}
 	return faults

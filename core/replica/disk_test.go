@@ -31,7 +31,7 @@ func (n *node) carry(e effect.Effect) {
 		n.halted = e.Reason
 	case effect.CreateLog:
 		require.NotContains(t, n.disks, e.Log)
-		n.disks[e.Log] = &disk{start: e.Start, end: e.Start, durable: e.Start}
+		n.disks[e.Log] = &disk{start: e.Start, end: e.Start, durable: e.Start, cut: e.Cut}
 	case effect.DeleteLog:
 		require.Contains(t, n.disks, e.Log)
 		delete(n.disks, e.Log)
