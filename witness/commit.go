@@ -35,7 +35,7 @@ func (r *Run) Commit(group string, id record.PartitionID, offset int64) *Story {
 				s.Steps = append(s.Steps, step)
 			}
 		}
-		s.Left = kept.Left
+		s.About, s.Left = p.ID, kept.Left
 		what += fmt.Sprintf(", kept as record %d of partition %s", p.From, r.name(p.ID))
 	}
 	s.Title = fmt.Sprintf("group %q: %s", group, what)

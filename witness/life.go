@@ -40,7 +40,7 @@ type life struct {
 func (r *Run) Record(id record.PartitionID, offset int64) *Story {
 	l := &life{
 		run: r, id: id, offset: offset,
-		story: &Story{Title: fmt.Sprintf("record %d of partition %s", offset, r.name(id))},
+		story: &Story{About: id, Title: fmt.Sprintf("record %d of partition %s", offset, r.name(id))},
 		has:   map[Place]bool{}, safe: map[Place]bool{}, leads: map[Place]int32{}, heard: map[[2]Place]bool{}, asks: map[int32]bool{},
 	}
 	for i := range r.Rows {
@@ -289,7 +289,7 @@ func damaged(row *Row) string {
 // Partition tells how one partition was led and what its logs went through, up
 // to the end of the run.
 func (r *Run) Partition(id record.PartitionID) *Story {
-	s := &Story{Title: "partition " + r.name(id)}
+	s := &Story{About: id, Title: "partition " + r.name(id)}
 	roles := map[Place]string{}
 	for i := range r.Rows {
 		row := &r.Rows[i]

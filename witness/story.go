@@ -20,6 +20,7 @@ type Step struct {
 // Story is the answer to "why": a few rows out of very many, in their order.
 type Story struct {
 	Title string
+	About record.PartitionID // whose log it is about; zero: none
 	Steps []Step
 	Left  int // steps that were left out to keep it short
 }

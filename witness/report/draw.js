@@ -192,8 +192,8 @@ class View {
     if (few) {
       let last = "";
       for (let i = lo; i < hi; i++) {
-        const lane = m.laneOf.get(m.place[i]);
-        if (lane === undefined) continue;
+        const lane = m.lane[i];
+        if (lane < 0) continue;
         const x = this.x(m.time[i]), at = lane + ":" + Math.round(x);
         if (at === last) continue;
         last = at;

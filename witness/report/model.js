@@ -43,7 +43,8 @@ class Model {
     this.lane = new Int16Array(this.n);
     for (let i = 0; i < this.n; i++) {
       const l = this.laneOf.get(this.place[i]);
-      this.lane[i] = l === undefined ? -1 : l;
+      const astray = this.what[i] === this.kind.lost || this.what[i] === this.kind.late || this.what[i] === this.kind.held;
+      this.lane[i] = l === undefined || astray ? -1 : l; // what is lost happens to nobody
       if (l !== undefined) this.byLane[l].push(i);
     }
   }

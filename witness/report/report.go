@@ -189,8 +189,8 @@ func fill(run *witness.Run, story *witness.Story) *columns {
 			c.Chain = append(c.Chain, s.Row)
 		}
 	}
-	if s := run.Subject(); s.Partition.Topic != 0 {
-		c.Subject = s.Partition.String()
+	if story != nil && story.About.Topic != 0 {
+		c.Subject = story.About.String()
 	}
 	return c
 }
