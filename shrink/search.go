@@ -60,7 +60,7 @@ func (s *search) first(n int, make candidate) int {
 				if p == nil {
 					continue
 				}
-				p.Seed += uint64(at/n) * 0x9e3779b9
+				p.Seed += uint64(at / n)
 				r := s.fails(p)
 				if r == nil {
 					continue
