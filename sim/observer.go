@@ -37,7 +37,7 @@ func newObservers() []Observer {
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
 		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
 		&staleInert{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
-		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &settingsInForce{}, &quorumInForce{},
+		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
 	}
 }
 

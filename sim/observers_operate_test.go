@@ -129,3 +129,23 @@ func TestCopiesBeyondTheThrottleAreRefused(t *testing.T) {
 		t.Fatal("a second's worth in half a second passes, on top of a burst")
 	}
 }
+
+func TestMetadataToldOtherwiseThanCommittedIsRefused(t *testing.T) {
+	s := newStage(t)
+	m := s.cluster()
+	made := message.Change{Partition: &message.PartitionChange{ID: part, Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1, 2}, Leader: 2, LeaderEpoch: 4}}
+	if err := m.Apply(11, &made); err != nil {
+		t.Fatal(err)
+	}
+	told := message.PartitionInfo{Leader: 2, LeaderEpoch: 4, Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1, 2}}
+	tell := func() {
+		(&toldAsCommitted{}).compare(s.World, s.nodes[1], m, &message.MetadataReply{Topics: []message.TopicInfo{
+			{ID: part.Topic, Partitions: []message.PartitionInfo{told}}, {Code: message.UnknownTopicID, ID: 99},
+		}})
+	}
+	tell()
+	s.passed()
+	told.LeaderEpoch = 3
+	tell()
+	s.refused("INV-20", "leads partition 5/0 in epoch 3")
+}
