@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
 )
@@ -19,6 +20,21 @@ func BenchmarkSeeds(b *testing.B) { benchmarkPlans(b, NewPlan) }
 // each role. Only the seed differs between iterations.
 func BenchmarkFiveBrokersAllFaults(b *testing.B) { benchmarkPlans(b, fiveBrokers) }
 
+// BenchmarkChecking tells how much of a run the book, the observers and the
+// models take: "%checking". Asking the clock at each step is in it, and makes it
+// a little larger than it is.
+func BenchmarkChecking(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	TuneCollector()
+	Run(fiveBrokers(1), Options{}).DropHistory()
+	var checking time.Duration
+	b.ResetTimer()
+	for i := range b.N {
+		Run(fiveBrokers(uint64(i%20)+1), Options{checking: &checking}).DropHistory()
+	}
+	b.ReportMetric(100*checking.Seconds()/b.Elapsed().Seconds(), "%checking")
+}
+
 // benchmarkPlans plays the plans of twenty seeds in turn on one core. Its
 // figures are per second of processor time, the collector's included, and not of
 // wall time: so they hold on a machine that does other things, too. A warm-up
@@ -30,7 +46,9 @@ func benchmarkPlans(b *testing.B, plan func(uint64) *Plan) {
 	var stats Stats
 	b.ReportAllocs()
 	b.ResetTimer()
-	before := processorTime(b)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begun := processorTime(b)
 	for i := range b.N {
 		r := Run(plan(uint64(i%20)+1), Options{})
 		if r.Failure != nil {
@@ -39,7 +57,11 @@ func benchmarkPlans(b *testing.B, plan func(uint64) *Plan) {
 		stats.Add(&r.Stats)
 		r.DropHistory()
 	}
-	seconds := processorTime(b) - before
+	seconds := processorTime(b) - begun
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(stats.Steps), "allocs/step")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(stats.Steps), "B/step")
+	b.ReportMetric(float64(stats.Acked+stats.Polled+stats.Commits)/(float64(stats.Virtual)/float64(Second)), "work/virtual-s")
 	b.ReportMetric(float64(stats.Steps)/seconds, "steps/cpu-s")
 	b.ReportMetric(float64(stats.Virtual)/float64(Second)/seconds, "virtual/cpu")
 	b.ReportMetric(float64(stats.Steps)/b.Elapsed().Seconds(), "steps/wall-s")

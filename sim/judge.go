@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/models"
@@ -12,6 +13,10 @@ import (
 // and has been read. What they find breaks the run like a state that an
 // observer finds; the event is then the last one of the run.
 func (w *World) judge() {
+	if took := w.options.checking; took != nil {
+		begun := time.Now()
+		defer func() { *took += time.Since(begun) }()
+	}
 	c := models.Case{Operations: w.history.Operations(), Lossy: map[models.Place]bool{}, Internal: map[uint64]bool{}}
 	for _, t := range w.liveTopics() {
 		if t.Config.Internal {

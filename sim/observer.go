@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/effect"
+import (
+	"time"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+)
 
 // Observer enforces one invariant over all nodes while a run goes on. It is
 // told of every step of every node right after it, before any effect of that
@@ -44,6 +48,10 @@ func newObservers() []Observer {
 // observe lets the book look at a step, and then every observer that has
 // something to see in it.
 func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
+	if took := w.options.checking; took != nil {
+		begun := time.Now()
+		defer func() { *took += time.Since(begun) }()
+	}
 	w.book.stepped(w, n, in, out)
 	if w.witness != nil {
 		w.witness.stood(n)

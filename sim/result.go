@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/witness"
@@ -39,7 +41,8 @@ type Options struct {
 	events    func(w *World, e *event)
 	cut       func(w *World, d *drive, x *ExactCrash)
 	recovered func(d *drive, digest uint64)
-	taping    taping // of tests; nil: no tapes
+	taping    taping         // of tests; nil: no tapes
+	checking  *time.Duration // with it, what book, observers and models take is added to it
 }
 
 // Failure is the first thing that broke.
