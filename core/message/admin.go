@@ -16,13 +16,13 @@ type MetadataReply struct {
 	Version    Version
 	Controller NodeID
 	Brokers    []BrokerInfo
-	// Voters hold the controller's log; Learners are on their way to it.
-	Voters, Learners []NodeID
-	Topics           []TopicInfo
+	Topics     []TopicInfo
 	// ControllerSilent says that the broker has heard from no controller for
 	// longer than a session: the rest may be out of date.
 	ControllerSilent bool
 	Throttle         int64 // bytes a second a broker copies for replicas being added; 0: no limit
+	// Voters hold the controller's log; Learners are on their way to it.
+	Voters, Learners []NodeID
 }
 
 // BrokerInfo is one registered broker.
