@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Four real nodes. A topic moves to other nodes while it is in use; then one of
+// them is drained, stopped and removed, and its number comes back with an empty
+// disk. Every record is there in the end.
+func TestABrokerIsDrainedRemovedAndReplaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real processes")
+	}
+	c, err := startDev(devOptions{nodes: 4, data: t.TempDir(), extra: []string{
+		"heartbeat-interval=100ms", "session-timeout=1500ms", "election-timeout=500ms", "quorum-heartbeat=50ms",
+		"replica-lag=1500ms", "shutdown-limit=2s", "reserve-bytes=-1"}})
+	require.NoError(t, err)
+	t.Cleanup(c.stop)
+	require.NoError(t, c.awaitReady(t.Context(), func(*devNode) {}))
+	b := "--bootstrap=" + strings.Join(c.addresses(), ",")
+	do := func(stdin string, args ...string) string {
+		t.Helper()
+		out, err := cli(t, stdin, append(args, b)...)
+		require.NoError(t, err, "%v", args)
+		return out
+	}
+	fails := func(says string, args ...string) {
+		t.Helper()
+		_, err := cli(t, "", append(args, b)...)
+		require.ErrorContains(t, err, says)
+	}
+	lines := func(from, to int) (text string) {
+		for i := from; i < to; i++ {
+			text += fmt.Sprintf("record %d\n", i)
+		}
+		return text
+	}
+	do("", "topic", "create", "orders", "--replicas", "2")
+	do(lines(0, 100), "publish", "orders")
+	require.Equal(t, "topic orders: 1 partitions are now on 4,3\n", do("", "reassign", "orders", "--to", "4,3", "--wait"))
+	do(lines(100, 200), "publish", "orders")
+	require.Contains(t, do("", "reassign", "status"), "0 partitions on their way, no throttle")
+	fails("not registered", "reassign", "orders", "--to", "4,9")
+	fails("no node", "reassign", "orders", "--to", "4,x")
+
+	fails("still holds", "broker", "remove", "4")
+	require.Equal(t, "broker 4 is drained\n", do("", "broker", "drain", "4", "--wait"))
+	fails("is running", "broker", "remove", "4")
+	require.NotContains(t, do("", "topic", "describe", "orders"), "4,")
+	gone := c.nodes[3]
+	require.NoError(t, gone.cmd.Process.Signal(os.Interrupt))
+	<-gone.ended
+	require.Eventually(t, func() bool {
+		out, err := cli(t, "", "broker", "remove", "4", b)
+		return err == nil && out == "broker 4 is removed\n"
+	}, 20*time.Second, 100*time.Millisecond)
+	require.NotContains(t, do("", "broker", "list"), gone.address)
+
+	require.NoError(t, os.RemoveAll(gone.data))
+	require.NoError(t, gone.start(false))
+	require.NoError(t, c.awaitReady(t.Context(), func(*devNode) {}))
+	do("", "reassign", "orders", "--to", "4,1", "--wait")
+	out := do("", "poll", "--topic", "orders", "--group", "g", "--from", "earliest", "--max", "200")
+	require.Equal(t, 200, strings.Count(out, "record "))
+}
