@@ -16,9 +16,8 @@ import (
 type quorumInForce struct {
 	blind
 	journals []journalTail                      // by node id
-	before   []quorum.Members                   // by node id, before the step at hand
+	before   []quorum.View                      // by node id, before the step at hand
 	members  map[message.Version]quorum.Members // as of each applied version
-	commit   message.Version                    // the highest that any leader has told of
 	present  *message.ControllersChange
 }
 
@@ -29,7 +28,7 @@ func (*quorumInForce) Looks() scope { return ofSaves | ofMessages | ofImages }
 func (o *quorumInForce) at(n *Node) *journalTail {
 	for int(n.id) >= len(o.journals) {
 		o.journals = append(o.journals, journalTail{})
-		o.before = append(o.before, quorum.Members{})
+		o.before = append(o.before, quorum.View{})
 	}
 	return &o.journals[n.id]
 }
@@ -37,10 +36,10 @@ func (o *quorumInForce) at(n *Node) *journalTail {
 // Started: what recovery has found is durable.
 func (o *quorumInForce) Started(_ *World, n *Node, _ *effect.Recovered) {
 	*o.at(n) = journalTail{}
-	o.before[n.id] = quorum.Members{}
+	o.before[n.id] = quorum.View{}
 	if c := n.Core(); c != nil && c.Controller() != nil {
 		v := c.Controller().View().Quorum
-		o.journals[n.id].durable, o.before[n.id] = v.Last, v.Members
+		o.journals[n.id].durable, o.before[n.id] = v.Last, v
 	}
 }
 
@@ -59,7 +58,7 @@ func (o *quorumInForce) Stepped(w *World, n *Node, in effect.Input, out []effect
 		o.changed(w, o.present, image.Controllers())
 		o.present = image.Controllers()
 	}
-	o.before[n.id] = v.Members
+	o.before[n.id] = v
 }
 
 // aboutQuorum says whether a step may have moved the quorum.
@@ -111,17 +110,19 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 		return
 	}
 	o.members[v.Applied] = v.Members
-	if v.Role != quorum.Leader {
-		return
-	}
-	if !contains(v.Members.Voters, n.node()) {
+	if v.Role == quorum.Leader && !contains(v.Members.Voters, n.node()) {
 		w.fail("INV-41", n.id, "a node leads the quorum that is no voter", "node %d leads the quorum in term %d, but the voters are %v", n.id, v.Term, v.Members.Voters)
 		return
 	}
-	if v.Commit <= o.commit {
-		return
+	if was := &o.before[n.id]; was.Role == quorum.Leader && was.Term == v.Term && v.Commit > was.Commit {
+		o.committed(w, n, v, was.Members.Voters)
 	}
-	voters, holders := o.before[n.id].Voters, 0
+}
+
+// committed judges what a leader calls committed, by the voters that it had when
+// it did so. The step may have taken one away, itself included.
+func (o *quorumInForce) committed(w *World, n *Node, v *quorum.View, voters []message.NodeID) {
+	holders := 0
 	for _, m := range voters {
 		if int(m) < len(o.journals) && o.journals[m].durable >= v.Commit {
 			holders++
@@ -129,9 +130,7 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 	}
 	if holders <= len(voters)/2 {
 		w.fail("INV-41", n.id, "an entry is committed without a majority of the voters", "node %d takes version %d for committed, but of the voters %v only %d hold it", n.id, v.Commit, voters, holders)
-		return
 	}
-	o.commit = v.Commit
 }
 
 // changed judges one set of members after another.
