@@ -153,7 +153,9 @@ func (l *life) appended(i int, row *Row, p *Part) {
 	if c := row.Cause; c >= 0 {
 		switch step := &l.run.Rows[c]; step.What {
 		case Request:
-			l.request(int(c))
+			if !l.born || p.Epoch == l.epoch {
+				l.request(int(c))
+			}
 			from = " for " + step.Peer.Words()
 		case Recv:
 			from = " as it came from " + step.Peer.Words()

@@ -97,7 +97,11 @@ func (r *Run) sayMore(row *Row) string {
 	case Mark:
 		return "mark: " + row.Name
 	}
-	return strings.TrimRight(fmt.Sprintf("%s: %s %s%s", who, row.What, row.Text, r.parts(row)), " ")
+	text := who + ": " + row.What.String()
+	if row.Text != "" {
+		text += " " + row.Text
+	}
+	return text + r.parts(row)
 }
 
 // parts tells the first partitions of a row in a few words.
