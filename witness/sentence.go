@@ -13,7 +13,7 @@ func (r *Run) Say(i int) string {
 	case Tick:
 		return who + " acts because its time has come"
 	case Recv:
-		return fmt.Sprintf("%s receives %s from %s%s", who, row.Name, row.Peer.Words(), r.parts(row))
+		return fmt.Sprintf("%s receives %s from %s%s", who, row.kind(), row.Peer.Words(), r.parts(row))
 	case Request:
 		return fmt.Sprintf("%s is asked by %s: %s%s", who, row.Peer.Words(), row.Name, r.parts(row))
 	case Appended:
@@ -25,7 +25,7 @@ func (r *Run) Say(i int) string {
 	case DiskFailed:
 		return fmt.Sprintf("the disk of %s fails: %s: %s", who, row.Name, row.Text)
 	case Send:
-		return fmt.Sprintf("%s sends %s to %s%s", who, row.Name, row.Peer.Words(), r.parts(row))
+		return fmt.Sprintf("%s sends %s to %s%s", who, row.kind(), row.Peer.Words(), r.parts(row))
 	case Reply:
 		return fmt.Sprintf("%s answers %s: %s%s", who, row.Peer.Words(), row.Name, r.parts(row))
 	case Append:
@@ -54,6 +54,15 @@ func (r *Run) Say(i int) string {
 		return "broken: " + row.Name + " " + row.Text
 	}
 	return r.sayMore(row)
+}
+
+// kind is the kind of a message; of one between controllers, which all have one
+// kind, what is in it.
+func (r *Row) kind() string {
+	if r.Name == "Quorum" && r.Text != "" {
+		return r.Text
+	}
+	return r.Name
 }
 
 // sayMore tells the rows of the network, of clients and of the run.
