@@ -10,7 +10,7 @@ func operations() []swarm {
 		{"cancel-reassign", 20, [2]int64{800, 6000}, (*faultDraw).cancelMove},
 		{"throttle", 20, [2]int64{3000, 12_000}, (*faultDraw).throttle},
 		{"drain", 25, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onSpare(Drain, 2000, 12_000) }},
-		{"retire", 25, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onSpare(Retire, 200, 6000) }},
+		{"retire", 25, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onSpare(Retire, 500, 9000) }},
 		{"remove-broker", 8, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.onNode(RemoveBroker, 0, 0) }},
 		{"move-leader", 20, [2]int64{800, 6000}, func(d *faultDraw) Fault { return Fault{Kind: MoveLeader, Topic: d.anyTopic().Name} }},
 	}
