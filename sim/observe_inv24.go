@@ -18,8 +18,9 @@ type committedOffsets struct {
 	blind
 	came   map[asking]uint64 // the step in which a request came
 	claims map[claim]*commitBook
-	wiped  map[string]bool // groups of which somebody asked to delete something
-	alive  map[string]Span // when the leader of a group's shard last answered a member
+	wiped  map[string]bool   // groups of which somebody asked to delete something
+	alive  map[string]Span   // when the leader of a group's shard last answered a member
+	lapsed map[string]uint64 // the step in which a group had a member again after too long
 }
 
 // asking is a request on its way through a node.
@@ -71,7 +72,7 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
 	if o.came == nil {
 		o.came, o.claims, o.wiped = map[asking]uint64{}, map[claim]*commitBook{}, map[string]bool{}
-		o.alive = map[string]Span{}
+		o.alive, o.lapsed = map[string]Span{}, map[string]uint64{}
 	}
 	switch m := r.Msg.(type) {
 	case *message.CommitOffsets:
@@ -129,11 +130,12 @@ func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *messa
 		if b == nil || p == nil || p.deleted {
 			continue
 		}
-		if got.Offset == message.NoOffset && o.mayExpire(w, asked.Group) {
+		last := b.before(came)
+		if last != nil && got.Offset == message.NoOffset && o.mayExpire(w, asked.Group, last.at) {
 			w.mark(markPositionsExpired)
 			continue
 		}
-		if last := b.before(came); last != nil && !b.allows(last, got.Offset) {
+		if last != nil && !b.allows(last, got.Offset) {
 			w.fail("INV-24", n.id, "an acknowledged commit is forgotten", "node %d tells group %q the position %d for partition %s, but %d was acknowledged before it was asked", n.id, asked.Group, got.Offset, got.ID, last.offset)
 			w.aboutCommit(asked.Group, got.ID, last.offset)
 			return
@@ -151,14 +153,18 @@ func (o *committedOffsets) beaten(w *World, n *Node, r message.Request, m *messa
 	if t := w.newest().TopicNamed(offsetsTopic); t != nil && o.alive != nil {
 		p := w.newest().Partition(record.PartitionID{Topic: t.ID, Index: group.Shard(asked.Group, int32(len(t.Partitions)))})
 		if p != nil && p.Leader == n.node() {
+			if w.now-o.alive[asked.Group] >= w.plan.Timing.OffsetRetention-Millisecond {
+				o.lapsed[asked.Group] = w.stats.Steps
+			}
 			o.alive[asked.Group] = w.now
 		}
 	}
 }
 
-// mayExpire says whether the positions of a group may be gone because it has had
-// no member for so long. Where wall clocks are wrong nobody can tell.
-func (o *committedOffsets) mayExpire(w *World, g string) bool {
+// mayExpire says whether the positions of a group may be gone because it had no
+// member for so long, after the step in which the last one was acknowledged.
+// Where wall clocks are wrong nobody can tell.
+func (o *committedOffsets) mayExpire(w *World, g string, acked uint64) bool {
 	keep := w.plan.Timing.OffsetRetention
 	if keep == 0 {
 		return false
@@ -168,7 +174,7 @@ func (o *committedOffsets) mayExpire(w *World, g string) bool {
 			return true
 		}
 	}
-	return w.now-o.alive[g] >= keep-Millisecond
+	return o.lapsed[g] > acked || w.now-o.alive[g] >= keep-Millisecond
 }
 
 // before is the last commit that was acknowledged before a step.

@@ -112,11 +112,16 @@ func TestAForgottenCommitIsRefused(t *testing.T) {
 func TestPositionsMayExpireOnlyWithoutMembers(t *testing.T) {
 	s := newStage(t)
 	o := &committedOffsets{alive: map[string]Span{"g": 2 * Second}}
-	at := func(now Span) bool { s.now = now; return o.mayExpire(s.World, "g") }
+	at := func(now Span) bool { s.now = now; return o.mayExpire(s.World, "g", 5) }
 	require.False(t, at(99*Second), "nothing ever expires")
 	s.plan.Timing.OffsetRetention = 3 * Second
 	require.False(t, at(4*Second))
 	require.True(t, at(5*Second))
+	o.lapsed = map[string]uint64{"g": 5}
+	require.False(t, at(4*Second), "what was acknowledged after the gap stays")
+	o.lapsed["g"] = 6
+	require.True(t, at(4*Second))
+	o.lapsed = nil
 	s.plan.Faults = []Fault{{Kind: ClockJump}}
 	require.True(t, at(4*Second), "nobody knows what the clocks show")
 }
