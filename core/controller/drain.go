@@ -64,6 +64,8 @@ func (c *Controller) unregister(m *message.UnregisterBroker) *decision {
 	switch held := c.image.Hosts(m.Node); {
 	case b == nil:
 		reply.Code, reply.Detail = message.BrokerIDNotRegistered, fmt.Sprintf("broker %d is not registered", m.Node)
+	case c.holdsLog(m.Node):
+		reply.Code, reply.Detail = message.InvalidRequest, fmt.Sprintf("node %d is a controller: remove it from those first", m.Node)
 	case held > 0:
 		reply.Code, reply.Detail = message.InvalidRequest, fmt.Sprintf("broker %d still holds %d replicas: drain it first, and wait until it is empty", m.Node, held)
 	case !b.Fenced:

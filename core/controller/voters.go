@@ -82,3 +82,9 @@ func (c *Controller) changed(now message.Time, e *quorum.Entry, out *effect.Out)
 // Sets are the voters by which this node goes, and those that its log will make,
 // newest last. For observers.
 func (c *Controller) Sets() [][]message.NodeID { return c.quorum.Sets() }
+
+// holdsLog says whether a node is a voter or a learner.
+func (c *Controller) holdsLog(n message.NodeID) bool {
+	members := c.quorum.Members()
+	return slices.Contains(members.Voters, n) || slices.Contains(members.Learners, n)
+}
