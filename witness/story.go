@@ -77,6 +77,8 @@ func (r *Run) Why() *Story {
 		return nil
 	}
 	switch s := r.Subject(); {
+	case s.Group != "" && s.Offset < 0 && s.Partition.Topic != 0:
+		return r.Owners(s.Group, s.Partition)
 	case s.Group != "":
 		return r.Commit(s.Group, s.Partition, s.Offset)
 	case s.Partition.Topic == 0:

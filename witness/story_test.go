@@ -253,3 +253,41 @@ func TestARecordIsReadByNameOrNumber(t *testing.T) {
 		require.ErrorContains(t, err, "is no record of this run", text)
 	}
 }
+
+func TestWhoOwnsAPartition(t *testing.T) {
+	b := newBook()
+	beat := func(client int, owned bool) int32 {
+		b.next()
+		return b.row(1, Request, None, func(r *Row) {
+			r.Name, r.Peer, r.Group, r.Text = "GroupHeartbeat", ClientAt(client), "billing", "GroupHeartbeat{Full:true}"
+			if owned {
+				r.Parts = in(orders, None, None, None)
+			}
+		})
+	}
+	answer := func(client int, request int32, given bool) {
+		b.row(1, Reply, request, func(r *Row) {
+			r.Name, r.Peer, r.Group, r.Begin, r.Text = "GroupHeartbeatReply", ClientAt(client), "billing", request, "GroupHeartbeatReply{Assigned:true}"
+			if given {
+				r.Parts = in(orders, None, None, None)
+			}
+		})
+	}
+	answer(1, beat(1, false), true)
+	beat(1, true)
+	answer(1, beat(1, true), false)
+	answer(2, beat(2, false), true)
+	beat(2, true)
+	beat(1, false)
+	b.row(1, Broken, None, func(r *Row) { r.Name, r.Text = "INV-21", "two owners" })
+	b.Failure = &Failure{Invariant: "INV-21", Subject: Subject{Partition: orders, Offset: None, Group: "billing"}}
+	require.Equal(t, `group "billing": who owns partition 11/0 (orders/0)
+       1          1ms  node 1 assigns it to client 1
+       2          2ms  client 1 tells node 1, the coordinator, that it has it
+       3          3ms  node 1 takes it from client 1
+       4          4ms  node 1 assigns it to client 2
+       5          5ms  client 2 tells node 1, the coordinator, that it has it
+       6          6ms  client 1 tells node 1, the coordinator, that it does not have it any more
+       6          6ms  broken: INV-21 two owners
+`, printed(t, &b.Run, b.Why()))
+}
