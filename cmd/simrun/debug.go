@@ -48,8 +48,8 @@ func debugCommand() *cobra.Command {
 		Short: "Steps through a run, forwards and backwards, and looks at any node.",
 		Long:  "Steps through a run, forwards and backwards, and looks at any node.\n\n" + debugHelp,
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			plan, err := sim.LoadPlan(args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			plan, err := planOf(args[0], scripted(c))
 			if err != nil {
 				return err
 			}

@@ -20,8 +20,8 @@ func explainCommand() *cobra.Command {
 node and client, messages as arrows, faults as bands, how the logs of a partition
 stood, and what led to the failure, where it opens.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			run, r, err := watch(args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			run, r, err := watch(args[0], scripted(c))
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ stood, and what led to the failure, where it opens.`,
 			if err := writePage(out, run, story); err != nil {
 				return err
 			}
-			fmt.Printf("wrote %s: %d events in %d rows, %s\n", out, run.Events, len(run.Rows), r.Class)
+			fmt.Fprintf(c.OutOrStdout(), "wrote %s: %d events in %d rows, %s\n", out, run.Events, len(run.Rows), r.Class)
 			return nil
 		},
 	}

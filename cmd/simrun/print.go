@@ -118,6 +118,7 @@ func printCommandsTo(to io.Writer, bug, what string, event uint64) {
 	fmt.Fprintf(to, "  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
 	fmt.Fprintf(to, "  why       %s\n", plantedCommand(bug, "why", what))
 	fmt.Fprintf(to, "  explain   %s\n", plantedCommand(bug, "explain", what, "-o", "report-"+name+".html"))
+	fmt.Fprintf(to, "  debug     %s\n", plantedCommand(bug, "debug", what))
 }
 
 // nameOfPlan is what files that are made of a seed or a plan are called after.

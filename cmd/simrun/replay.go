@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"time"
@@ -31,7 +32,7 @@ func replayCommand() *cobra.Command {
 				plan = plan.Scripted()
 			}
 			if dump > 0 {
-				return dumpNode(plan, until, dump)
+				return dumpNode(os.Stdout, plan, until, dump)
 			}
 			options := sim.Options{Until: until}
 			if story {
@@ -142,7 +143,7 @@ func hashCommand() *cobra.Command {
 }
 
 // dumpNode prints the state of a node after an event; 0: at the end.
-func dumpNode(plan *sim.Plan, event uint64, node int) error {
+func dumpNode(to io.Writer, plan *sim.Plan, event uint64, node int) error {
 	s := sim.NewSession(plan)
 	if event == 0 {
 		event = s.Witness().Events
@@ -152,7 +153,7 @@ func dumpNode(plan *sim.Plan, event uint64, node int) error {
 		return err
 	}
 	for _, line := range lines {
-		fmt.Println(line)
+		fmt.Fprintln(to, line)
 	}
 	return nil
 }

@@ -2,19 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tamarack-mq/tamarack/sim"
 	"github.com/tamarack-mq/tamarack/witness"
 )
-
-// seeCommands are the verbs by which one looks into a run.
-func seeCommands() []*cobra.Command {
-	return []*cobra.Command{whyCommand(), explainCommand(), debugCommand()}
-}
 
 func whyCommand() *cobra.Command {
 	var of, group string
@@ -26,8 +18,8 @@ who wrote and flushed it, when it was counted as committed and acknowledged, who
 read it, and where it was lost. Without a flag it is the one that the broken
 invariant is about.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			run, r, err := watch(args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			run, r, err := watch(args[0], scripted(c))
 			if err != nil {
 				return err
 			}
@@ -52,26 +44,12 @@ invariant is about.`,
 				return fmt.Errorf("nothing broke in this run: name a record (--record orders/0@22) or a group (--commit billing)")
 			}
 			if r.Failure != nil {
-				fmt.Printf("broken    %s\nwhat      %s\n\n", r.Failure.Invariant, r.Failure.Sentence)
+				fmt.Fprintf(c.OutOrStdout(), "broken    %s\nwhat      %s\n\n", r.Failure.Invariant, r.Failure.Sentence)
 			}
-			return run.WriteStory(os.Stdout, story)
+			return run.WriteStory(c.OutOrStdout(), story)
 		},
 	}
 	c.Flags().StringVar(&of, "record", "", "the record TOPIC/PARTITION@OFFSET, the topic by name or number; without @OFFSET the partition")
 	c.Flags().StringVar(&group, "commit", "", "the last acknowledged commit of this group")
 	return c
-}
-
-// watch plays a seed or a plan before a witness.
-func watch(what string) (*witness.Run, *sim.Result, error) {
-	plan, err := sim.LoadPlan(what)
-	if err != nil {
-		return nil, nil, err
-	}
-	run := &witness.Run{}
-	r := sim.Run(plan, sim.Options{Witness: run})
-	if run.Title == "" {
-		run.Title = "seed " + strconv.FormatUint(plan.Seed, 10)
-	}
-	return run, r, nil
 }
