@@ -102,7 +102,9 @@ func (c *Campaign) one(seed uint64) (r *Result, again bool) {
 		r.DropHistory()
 		return r, false
 	}
-	second := Run(plan(seed), Options{})
+	begun, checking := time.Now(), time.Duration(0)
+	second := Run(plan(seed), Options{checking: &checking})
+	r.watched = Watched{Runs: 1, Took: time.Since(begun), Checking: checking}
 	if d := Compare(r, second); d != nil {
 		r.Class, r.Failure = Nondeterminism, d
 	}

@@ -24,7 +24,8 @@ type Report struct {
 	Voids    []uint64      `json:"voids,omitempty"` // the first few seeds of void runs
 	Twice    int           `json:"twice"`           // runs that were repeated to compare the hash
 	Wall     time.Duration `json:"wall"`
-	Busy     time.Duration `json:"busy"` // summed over workers
+	Busy     time.Duration `json:"busy"`    // summed over workers
+	Watched  Watched       `json:"watched"` // what checking takes, from the runs that were repeated
 	Stats    Stats         `json:"stats"`
 	Failures []Found       `json:"failures,omitempty"`
 	Lowest   *Result       `json:"lowest,omitempty"` // of the failed runs, the one with the lowest seed
@@ -87,6 +88,7 @@ func (t *tally) add(r *Result, again bool) {
 	rep.Runs++
 	if again {
 		rep.Twice++
+		rep.Watched.add(&r.watched)
 	}
 	rep.Stats.Add(&r.Stats)
 	for _, m := range r.Marks {
@@ -150,6 +152,7 @@ func Merge(reports []*Report) *Report {
 		out.Passed += r.Passed
 		out.Void += r.Void
 		out.Twice += r.Twice
+		out.Watched.add(&r.Watched)
 		out.Voids = append(out.Voids, r.Voids[:min(few-len(out.Voids), len(r.Voids))]...)
 		out.Parts = append(out.Parts, r.Parts...)
 		out.Peak = max(out.Peak, r.Peak)

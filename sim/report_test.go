@@ -139,3 +139,12 @@ func TestShardsShareTheSeedsAndTheRepeats(t *testing.T) {
 	require.Equal(t, max(reports[0].Wall, reports[1].Wall, reports[2].Wall), merged.Wall)
 	require.Less(t, merged.Wall, time.Minute)
 }
+
+func TestRunsThatAreMadeTwiceTellWhatCheckingTakes(t *testing.T) {
+	r := (&Campaign{From: 1, To: 20, Workers: 1, Plan: toyPlan}).Run()
+	require.Equal(t, r.Twice, r.Watched.Runs)
+	require.Positive(t, r.Watched.Checking)
+	require.Greater(t, r.Watched.Took, r.Watched.Checking)
+	require.Equal(t, Watched{Runs: 2 * r.Twice, Took: 2 * r.Watched.Took, Checking: 2 * r.Watched.Checking}, Merge([]*Report{r, r}).Watched)
+	require.InDelta(t, 0.25, (&Watched{Took: 4 * time.Second, Checking: time.Second}).Share(), 1e-9)
+}

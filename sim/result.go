@@ -92,6 +92,7 @@ type Result struct {
 	// runs differ first in the stretch before the first pair that differs.
 	Checkpoints []uint64            `json:"-"`
 	Trace       []string            `json:"-"`
+	watched     Watched             // when it was run twice
 	History     []history.Operation `json:"-"`
 	Recorded    *Recording          `json:"-"` // with Options.Record
 	// Unreached are the entries of the plan's script of which nothing came: the

@@ -45,6 +45,7 @@ func printReport(r *sim.Report) {
 	fmt.Printf(`
 runs        %d: %d passed, %d void%s, %d failed; %d run twice
 speed       %.1f seeds/s; on one core %.0f times real time, %.0f core steps/s
+checking    %s
 virtual     %s in %s
 work        %d acknowledged, %d polled, %d commits; %d failed, %d unknown
 events      %d; %d messages, %d core steps, %d faults
@@ -54,7 +55,7 @@ code        %s
 `,
 		r.Runs, r.Passed, r.Void, voids(r), r.Failed(), r.Twice,
 		float64(r.Runs)/wall, time.Duration(s.Virtual).Seconds()*factor(r)/busy, float64(s.Steps)*factor(r)/busy,
-		time.Duration(s.Virtual).Round(time.Second), r.Wall.Round(time.Millisecond),
+		checking(r), time.Duration(s.Virtual).Round(time.Second), r.Wall.Round(time.Millisecond),
 		s.Acked, s.Polled, s.Commits, s.Failed, s.Unknown,
 		s.Events, s.Messages, s.Steps, s.Faults, ground(r), memory(r), codeVersion())
 }
@@ -65,6 +66,14 @@ func voids(r *sim.Report) string {
 		return ""
 	}
 	return fmt.Sprintf(" %v", r.Voids)
+}
+
+// checking says what part of the time observers and models take.
+func checking(r *sim.Report) string {
+	if r.Watched.Runs == 0 {
+		return "not measured: no run was made twice"
+	}
+	return fmt.Sprintf("%.0f%% of the time of a run, measured in %d of them", 100*r.Watched.Share(), r.Watched.Runs)
 }
 
 // ground says how much of what marks can tell apart was covered.
