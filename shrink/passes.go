@@ -6,6 +6,12 @@ import (
 	"github.com/tamarack-mq/tamarack/sim"
 )
 
+// strict lets judges look each time: much less has to happen before they see what
+// is wrong.
+func (s *search) strict() bool {
+	return !s.best.Strict && s.one(func(p *sim.Plan) { p.Strict = true })
+}
+
 // end lets the run end soon: right after the failure, if that comes in the
 // middle; else the rest, and the time before it, become shorter.
 func (s *search) end() bool {

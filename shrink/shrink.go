@@ -135,6 +135,7 @@ type pass struct {
 }
 
 var shaping = []pass{
+	{"strict judges", (*search).strict},
 	{"the end", (*search).end},
 	{"fewer clients", (*search).clients},
 	{"fewer faults", (*search).faults},

@@ -22,7 +22,7 @@ func (o *derivedState) Stepped(w *World, n *Node, _ effect.Input, out []effect.E
 		}
 	}
 	for _, r := range w.book.touched {
-		if r.appends >= rebuildEvery {
+		if r.appends >= w.nowAndThen(rebuildEvery) {
 			r.appends = 0
 			o.compare(w, n, r)
 		}

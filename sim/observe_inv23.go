@@ -31,7 +31,7 @@ func (o *coordinatorReplay) Stepped(w *World, n *Node, _ effect.Input, out []eff
 		}
 		switch r.Msg.(type) {
 		case *message.GroupHeartbeatReply, *message.CommitOffsetsReply:
-			if o.steps++; o.steps%replayEvery == 0 {
+			if o.steps++; o.steps%w.nowAndThen(replayEvery) == 0 {
 				o.compare(w, n)
 			}
 			return

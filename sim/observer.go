@@ -63,3 +63,12 @@ func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
 		}
 	}
 }
+
+// nowAndThen is how often a judge looks that is too dear to look each time:
+// after so many things that may concern it.
+func (w *World) nowAndThen(often int) int {
+	if w.plan.Strict {
+		return 1
+	}
+	return often
+}

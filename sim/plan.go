@@ -12,6 +12,9 @@ type Plan struct {
 	Seed uint64 `json:"seed"`
 	// Beyond lifts the fault budget: damage may destroy committed records.
 	Beyond bool `json:"beyond,omitempty"`
+	// Strict lets judges look each time where they look now and then: dear, and
+	// it shows the first moment at which something is wrong.
+	Strict bool `json:"strict,omitempty"`
 
 	Cluster ClusterPlan  `json:"cluster"`
 	Timing  TimingPlan   `json:"timing"`
