@@ -72,6 +72,9 @@ func runLive(ctx context.Context, cfg live.Config, keep string) error {
 	fmt.Printf("faults      %d kill -9, %d stops, %d cuts, %d crashes of members\n", r.Kills, r.Stops, r.Cuts, r.MemberCrashes)
 	fmt.Printf("work        %d acknowledged, %d unknown, %d failed; %d polled, %d commits; %d records at rest\n",
 		r.Acked, r.Unknown, r.Failed, r.Polled, r.Commits, r.Records)
+	if cfg.Record != "" {
+		fmt.Printf("recorded    %s; that the cores did what they should: simrun conform %s\n", cfg.Record, cfg.Record)
+	}
 	if len(r.Violations) > 0 {
 		for _, v := range r.Violations {
 			fmt.Printf("BROKEN      %s\n", v)
