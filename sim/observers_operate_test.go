@@ -112,11 +112,9 @@ func TestReplicasWhereNoneMayBeAreRefused(t *testing.T) {
 
 // What is copied for replicas being added is a bucket that leaks.
 func TestCopiesBeyondTheThrottleAreRefused(t *testing.T) {
-	s := newStage(t)
-	o := &heldToThrottle{}
+	b := throttled{rate: 1000}
 	copied := func(ms int, bytes int64) bool {
-		now := message.Time(0).Add(message.Duration(ms) * message.Millisecond)
-		b := o.of(s.nodes[1], 1000, now)
+		b.leak(message.Time(0).Add(message.Duration(ms) * message.Millisecond))
 		b.level += bytes
 		return b.level <= b.rate
 	}

@@ -36,14 +36,14 @@ func (m *Manager) follow(r *replica) {
 
 // position is what a fetch says of the replica. One that names no last epoch
 // behind the first record asks to be told what it cannot know: see take.
-func (r *replica) position(m *Manager) message.ReplicaFetchPartition {
+func (r *replica) position(m *Manager, now message.Now) message.ReplicaFetchPartition {
 	last := r.log.LastEpoch()
 	if r.forgetful {
 		last = record.NoLeaderEpoch
 	}
 	return message.ReplicaFetchPartition{
 		ID: r.id, LeaderEpoch: r.follow.epoch, Offset: r.log.End(), LastEpoch: last,
-		Flushed: r.flushed, LogStart: r.trimmed, MaxBytes: m.pace.share(m, r),
+		Flushed: r.flushed, LogStart: r.trimmed, MaxBytes: m.pace.share(m, now, r),
 	}
 }
 

@@ -96,10 +96,11 @@ func (p *pace) parks(m *Manager, r *replica) bool {
 
 // share is how many bytes of records a replica asks for at most; 0: as many as
 // fit.
-func (p *pace) share(m *Manager, r *replica) int32 {
+func (p *pace) share(m *Manager, now message.Now, r *replica) int32 {
 	if p.rate == 0 || !r.beingAdded(m) {
 		return 0
 	}
+	p.refill(now.Mono)
 	return int32(min(max(1, p.tokens/p.sharers), int64(m.cfg.FetchBytes)))
 }
 

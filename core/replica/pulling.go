@@ -150,7 +150,7 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 	for _, r := range p.moved {
 		r.follow.moved = false
 		r.follow.stated = p.sequence
-		fetch.Partitions = append(fetch.Partitions, r.position(m))
+		fetch.Partitions = append(fetch.Partitions, r.position(m, now))
 	}
 	clear(p.moved)
 	p.moved, p.forget, p.urgent = p.moved[:0], nil, false
