@@ -211,7 +211,7 @@ func (c *chaos) wrong(u *user) message.Request {
 	batch, _ := c.batch(u)
 	m := &message.Produce{Acks: message.AcksAll, Timeout: message.Second}
 	m.Partitions = []message.ProducePartition{{ID: c.partition(u, true), Records: batch}}
-	switch r.Below(13) {
+	switch r.Below(14) {
 	case 0:
 		batch[len(batch)-1] ^= 0x40 // the checksum does not match any more
 	case 1:
@@ -232,6 +232,9 @@ func (c *chaos) wrong(u *user) message.Request {
 		return &message.GroupHeartbeat{Group: "", Member: "", Full: true}
 	case 9, 10, 11, 12:
 		return c.wrongSetting(u)
+	case 13: // a good checksum over a record that ends in no number of headers
+		batch[len(batch)-1] = [2]byte{0x01, 0x80}[r.Below(2)]
+		record.SetProducer(batch, record.NoProducerID, -1, -1)
 	}
 	return m
 }
