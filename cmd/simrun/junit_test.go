@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/xml"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +29,12 @@ func TestJUnitTellsPartsClassesFailuresAndMarks(t *testing.T) {
 		}},
 		Marks: []sim.Mark{{Name: "a process crashed", Count: 12}, {Name: "a disk ran full"}},
 	}
+	var text strings.Builder // what run prints, with the commands
+	fmt.Fprintln(&text, "failed 4 times, seeds [82 5]")
+	printFailureTo(&text, r.Failures[0].First, "82")
+	require.Contains(t, text.String(), "simrun replay 82")
+	var escaped bytes.Buffer
+	require.NoError(t, xml.EscapeText(&escaped, []byte(text.String())))
 	path := filepath.Join(t.TempDir(), "junit.xml")
 	require.NoError(t, writeJUnit(path, r, true))
 	b, err := os.ReadFile(path)
@@ -53,7 +61,7 @@ func TestJUnitTellsPartsClassesFailuresAndMarks(t *testing.T) {
   </testsuite>
   <testsuite name="simrun.failures" tests="1" failures="1" errors="0" skipped="0" time="90.000">
     <testcase classname="simrun.safety" name="INV-2: logs differ" time="0.000">
-      <failure message="one log has &#34;a&#34; &amp; another &lt;b&gt;" type="safety">failed 4 times, seeds [82 5]&#xA;  broken    INV-2&#xA;  what      one log has &#34;a&#34; &amp; another &lt;b&gt;&#xA;  where     event 9778, 0s&#xA;  seed      82, hash 0000000000000abc&#xA;  replay    simrun replay 82&#xA;  story     simrun replay 82 --story --from 9578&#xA;  shrink    simrun shrink 82 -o small-82.json&#xA;  why       simrun why 82&#xA;  explain   simrun explain 82 -o report-82.html&#xA;</failure>
+      <failure message="one log has &#34;a&#34; &amp; another &lt;b&gt;" type="safety">TEXT</failure>
     </testcase>
   </testsuite>
   <testsuite name="simrun.marks" tests="2" failures="1" errors="0" skipped="0" time="0.000">
@@ -65,7 +73,7 @@ func TestJUnitTellsPartsClassesFailuresAndMarks(t *testing.T) {
     </testcase>
   </testsuite>
 </testsuites>
-`, strings.ReplaceAll(string(b), "go run ./cmd/simrun ", "simrun "))
+`, strings.ReplaceAll(string(b), escaped.String(), "TEXT"))
 	var read junitSuites
 	require.NoError(t, xml.Unmarshal(b, &read))
 }
