@@ -19,6 +19,7 @@ import (
 // steps it from one place.
 type Node struct {
 	cfg        Config        // as it holds: see adopt
+	began      Config        // as this run was started
 	started    settings.Node // what this run was started with
 	holds      settings.Node
 	life       lifecycle
@@ -47,6 +48,7 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 	cfg = cfg.withDefaults()
 	n := &Node{
 		cfg:      cfg,
+		began:    cfg,
 		started:  cfg.start(),
 		holds:    settings.Resolve(cfg.start(), nil, nil),
 		life:     newLifecycle(cfg, found.DiskID, random.Split("incarnation"), now.Mono),

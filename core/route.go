@@ -81,7 +81,7 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 // begins to hold it when a member speaks to it as to another: it has been added.
 func (n *Node) receiveAsController(now message.Now, from message.NodeID, m message.Message, out *effect.Out) {
 	if _, ok := m.(*message.Quorum); ok && n.controller == nil {
-		n.controller = controller.New(controllerConfig(n.cfg), &effect.Recovered{}, n.chances, now)
+		n.controller = controller.New(controllerConfig(n.began), &effect.Recovered{}, n.chances, now)
 	}
 	if n.controller != nil {
 		n.controller.Hint(n.life.target)

@@ -151,14 +151,19 @@ func (a *atlas) spares(node int32) bool {
 			clean = clean || int32(m) != node && a.clean(int32(m), state.ID) && w.nodes[m].up &&
 				b != nil && b.Incarnation == w.nodes[m].incarnation && r != nil && r.exists && r.durable >= part.high
 		}
-		left := 0
-		for _, m := range state.Replicas {
-			if int32(m) != node && !w.nodes[m].forGood {
-				left++
-			}
-		}
-		if !clean || left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, metadata.Factor(state)) {
+		if !clean {
 			return false
+		}
+		for _, set := range outcomes(state) { // of a move that is under way, either end
+			left := 0
+			for _, m := range set {
+				if int32(m) != node && !w.nodes[m].forGood {
+					left++
+				}
+			}
+			if left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(set)) {
+				return false
+			}
 		}
 	}
 	return true

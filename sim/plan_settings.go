@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/tamarack-mq/tamarack/core/chance"
+
 // alterations are what operators do about settings and controllers while
 // everything else goes wrong. Each kind has its own switch and strength.
 func alterations() []swarm {
@@ -91,4 +93,27 @@ func (d *faultDraw) restartOther() Fault {
 	f := d.onNode(RestartOther, 50, 3000)
 	f.Set = d.nodeSettings(false)
 	return f
+}
+
+// drawForgetfulVoters draws, in some seeds, what single operations hardly ever
+// give: a controller that has just been added, or about to be removed, loses its
+// disk, while others are cut off. So who has forgotten its votes meets members who
+// know of other sets of voters.
+func drawForgetfulVoters(r *chance.Stream, p *Plan) (faults []Fault) {
+	c := &p.Cluster
+	if c.Nodes < 4 || !c.SwapVoters || !r.OneIn(2) {
+		return nil
+	}
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); at < end; at += Span(r.Between(4000, 10_000)) * Millisecond {
+		node := int(r.Between(1, int64(c.Nodes)))
+		other := int(r.Between(1, int64(c.Nodes)))
+		step := Span(r.Between(100, 1500)) * Millisecond
+		faults = append(faults,
+			Fault{At: at, Kind: AddVoter, Node: node},
+			Fault{At: at + step, Kind: RemoveVoter, Node: other},
+			Fault{At: at + 2*step, For: Span(r.Between(500, 4000)) * Millisecond, Kind: Isolate, Node: int(r.Between(1, int64(c.Nodes)))},
+			Fault{At: at + 2*step + Span(r.Between(0, 300))*Millisecond, For: Span(r.Between(20, 800)) * Millisecond, Kind: SwapDisk, Node: node})
+	}
+	return faults
 }

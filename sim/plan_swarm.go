@@ -94,6 +94,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawSacrifices(r.Split("sacrifices"), p)...)
 	faults = append(faults, drawLateProposals(r.Split("late proposals"), p)...)
 	faults = append(faults, drawMoves(r.Split("moves"), p)...)
+	faults = append(faults, drawForgetfulVoters(r.Split("forgetful voters"), p)...)
 	faults = append(faults, drawArrivals(r.Split("arrivals"), p)...)
 	faults = append(faults, drawDiscoveries(r.Split("discoveries"), faults)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
