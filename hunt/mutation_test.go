@@ -216,3 +216,18 @@ func TestCoverageIsReadByLine(t *testing.T) {
 	}
 	require.Equal(t, []bool{true, false, false}, []bool{c.Reached("core/f.go", 4), c.Reached("core/f.go", 8), c.Reached("core/g.go", 4)})
 }
+
+// TestEachJudgementStillFitsTheCode: one on code that has changed is to be made
+// anew, or taken away.
+func TestEachJudgementStillFitsTheCode(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	all, err := LoadSurvivors(filepath.Join(root, "scenarios", "survivors.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	for _, j := range all {
+		text, err := os.ReadFile(filepath.Join(root, j.File))
+		require.NoError(t, err)
+		require.Contains(t, string(text), j.Before, j.File)
+	}
+}
