@@ -143,9 +143,7 @@ func (r *recorder) astray() {
 // missed tells that a packet was not delivered.
 func (r *recorder) missed(what witness.What, p *simnet.Packet, why string) {
 	row := witness.Row{Place: r.place(p.To), Peer: r.place(p.From), What: what, Cause: p.Cause, Text: why}
-	if p.Msg != nil {
-		row.Name = p.Msg.Kind().String()
-	}
+	row.Name = carries(p)
 	r.add(row)
 }
 
@@ -160,6 +158,17 @@ func (r *recorder) sent(to simnet.Endpoint) {
 	r.add(witness.Row{Place: r.place(to), Peer: from.Place, What: witness.Lost, Name: from.Name, Cause: cause})
 }
 
+// carries is the kind of message in a packet, or what it tells of a connection.
+func carries(p *simnet.Packet) string {
+	switch {
+	case p.Msg != nil:
+		return p.Msg.Kind().String()
+	case p.Kind == simnet.Refused:
+		return "refused"
+	}
+	return "broken"
+}
+
 // arrived tells that a packet has come to a node or a client.
 func (r *recorder) arrived(p *simnet.Packet) {
 	row := witness.Row{Place: r.place(p.To), Peer: r.place(p.From), Cause: p.Cause}
@@ -171,13 +180,10 @@ func (r *recorder) arrived(p *simnet.Packet) {
 	case simnet.Reply:
 		row.What = witness.Answer
 	case simnet.Broken, simnet.Refused:
-		row.What, row.Name = witness.Cut, "broken"
-		if p.Kind == simnet.Refused {
-			row.Name = "refused"
-		}
+		row.What = witness.Cut
 	}
+	row.Name = carries(p)
 	if p.Msg != nil {
-		row.Name = p.Msg.Kind().String()
 		row.Parts, row.Group, row.Code = tell(p.Msg)
 		if c := p.Cause; c >= 0 && r.run.Rows[c].Name == row.Name {
 			row.Text = r.run.Rows[c].Text // the same message

@@ -36,6 +36,20 @@ func tell(m message.Message) (parts []witness.Part, group, code string) {
 			parts = append(parts, p)
 		}
 		return parts, "", codeOf(m.Code)
+	case *message.AlterReassignments:
+		for i := range m.Partitions {
+			p := witness.NewPart(m.Partitions[i].ID)
+			p.Nodes = ids(m.Partitions[i].Replicas)
+			parts = append(parts, p)
+		}
+		return parts, "", ""
+	case *message.AlterReassignmentsReply:
+		for i := range m.Partitions {
+			p := witness.NewPart(m.Partitions[i].ID)
+			p.Code = codeOf(m.Partitions[i].Code)
+			parts = append(parts, p)
+		}
+		return parts, "", codeOf(m.Code)
 	case *message.FindCoordinator:
 		return nil, m.Group, ""
 	case *message.ReplicaFetch, *message.ReplicaFetchReply, *message.ReplicaProgress,

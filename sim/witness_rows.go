@@ -157,6 +157,10 @@ func (r *recorder) gaveOut(n *Node, e effect.Effect) {
 	case effect.ReplaceQuorum:
 		row.What, row.Text = witness.Save, fmt.Sprintf("all frames up to %d are replaced by %d", e.Seq, len(e.Frames))
 		r.saves[asked{n.id, n.run, e.Seq}] = at
+	case effect.ConfigureLog:
+		row.What, row.Parts, row.Text = witness.Configure, about(e.Log, witness.None, witness.None), describeEffect(e)
+	default:
+		row.What, row.Name, row.Text = witness.Other, fmt.Sprintf("%T", e), describeEffect(e)
 	case effect.Halt:
 		row.What, row.Name, row.Text = witness.Halt, when(e.Clean, "clean"), e.Reason
 	}
@@ -215,6 +219,7 @@ func changing(old, now *message.PartitionChange) string {
 	list("isr", old.ISR, now.ISR)
 	list("eligible", old.ELR, now.ELR)
 	list("replicas", old.Replicas, now.Replicas)
+	list("moving to", old.Target, now.Target)
 	if now.Unclean {
 		parts = append(parts, "unclean")
 	}

@@ -109,7 +109,9 @@ const (
 	Read
 	FindTime
 	Save
+	Configure // the settings of a log
 	Halt
+	Other // an effect that has no row of its own yet; Name says which
 	// How it stands after a step.
 	State // a replica changed: epoch, bounds, high watermark, in-sync set
 	Meta  // a controller committed a change of a partition
@@ -148,7 +150,7 @@ var whatNames = [whatEnd]string{
 	TimeFound: "time-found", Saved: "saved", DiskFailed: "disk-failed", DiskSpace: "disk-space", Shutdown: "shutdown",
 	Send: "send", Reply: "reply", Create: "create", Delete: "delete", Append: "append", Flush: "flush",
 	Truncate: "truncate", Reset: "reset", Trim: "trim", Checkpoint: "checkpoint", Read: "read", FindTime: "find-time",
-	Save: "save", Halt: "halt", State: "state", Meta: "meta", Start: "start", Found: "found", Down: "down",
+	Save: "save", Configure: "configure", Halt: "halt", Other: "other", State: "state", Meta: "meta", Start: "start", Found: "found", Down: "down",
 	Pause: "pause", Wake: "wake", Lost: "lost", Held: "held", Late: "late", Cut: "cut", ClientStart: "client-start",
 	ClientDown: "client-down", ClientPause: "client-pause", ClientWake: "client-wake", Ask: "ask", Done: "done",
 	Call: "call", Answer: "answer", Told: "told", Phase: "phase", Fault: "fault", FaultEnd: "fault-end",
