@@ -98,6 +98,10 @@ func drawMoves(r *chance.Stream, p *Plan) (faults []Fault) {
 		trouble.Target = []string{"leader ", "follower "}[r.Below(2)] + place
 		trouble.Kind = []FaultKind{Crash, PowerLoss, Isolate, Pause, StallDisk, StallDisk}[r.Below(6)]
 		faults = append(faults, trouble)
+		for k := range r.Between(0, 3) { // when who was cut off has left the in-sync set
+			late := trouble.At + p.Timing.ReplicaLag + Span(k)*400*Millisecond
+			faults = append(faults, Fault{At: late, Kind: CancelReassign, Topic: t.Name})
+		}
 	}
 	return faults
 }

@@ -70,7 +70,7 @@ func (c *Controller) alterTopic(m *message.AlterConfig) ([]message.Change, messa
 		return nil, message.InvalidConfig, err.Error()
 	}
 	for _, p := range t.Partitions {
-		if code, detail := checkConfig(&next, len(p.Replicas)); code != message.None {
+		if code, detail := checkConfig(&next, fewest(p)); code != message.None {
 			return nil, code, detail
 		}
 	}

@@ -99,6 +99,15 @@ func (c *Controller) unfit(p *message.PartitionChange, target []message.NodeID) 
 	return ""
 }
 
+// fewest is how many replicas a partition may come down to: those of before its
+// move, or those of its target.
+func fewest(p *message.PartitionChange) int {
+	if metadata.Moving(p) {
+		return min(metadata.Factor(p), len(p.Target))
+	}
+	return len(p.Replicas)
+}
+
 // callOff returns a partition to its original replicas. What the added ones
 // alone hold would be lost by that, so it waits until those that stay hold
 // everything as often as min.insync asks for.
