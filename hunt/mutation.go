@@ -60,7 +60,7 @@ func (p *parsed) mutations() []Mutation {
 	for i, f := range p.files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Body == nil || printing(fn.Name.Name) {
+			if !ok || fn.Body == nil || leftAlone(fn.Name.Name) {
 				continue
 			}
 			w := &mutator{p: p, file: i, fn: funcName(fn)}
@@ -72,10 +72,11 @@ func (p *parsed) mutations() []Mutation {
 	return out
 }
 
-// printing tells functions that do nothing but describe things to people.
-func printing(name string) bool {
+// leftAlone tells functions that do nothing but describe things to people, and
+// those that fill in the defaults of settings: any value keeps every promise.
+func leftAlone(name string) bool {
 	switch name {
-	case "String", "Error", "GoString", "Format":
+	case "String", "Error", "GoString", "Format", "withDefaults":
 		return true
 	}
 	return strings.HasPrefix(strings.ToLower(name), "describe")
@@ -167,16 +168,37 @@ func assertion(n *ast.IfStmt) bool {
 // speaks tells calls that only make text for people: what they are given is not
 // edited.
 func (w *mutator) speaks(n *ast.CallExpr) bool {
-	switch f := n.Fun.(type) {
-	case *ast.Ident:
+	if f, ok := n.Fun.(*ast.Ident); ok {
 		return f.Name == "panic"
-	case *ast.SelectorExpr:
-		if id, ok := f.X.(*ast.Ident); ok {
-			if pkg, ok := w.p.info.Uses[id].(*types.PkgName); ok {
-				path := pkg.Imported().Path()
-				return path == "fmt" || path == "errors" && f.Sel.Name == "New"
-			}
-		}
+	}
+	path, name := w.imported(n)
+	return path == "fmt" || path == "errors" && name == "New"
+}
+
+// imported names the package and the function of a call into another package.
+func (w *mutator) imported(n *ast.CallExpr) (path, name string) {
+	f, ok := n.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	id, ok := f.X.(*ast.Ident)
+	if !ok {
+		return "", ""
+	}
+	pkg, ok := w.p.info.Uses[id].(*types.PkgName)
+	if !ok {
+		return "", ""
+	}
+	return pkg.Imported().Path(), f.Sel.Name
+}
+
+// symmetric tells calls that give the same however their arguments stand.
+func (w *mutator) symmetric(n *ast.CallExpr) bool {
+	switch path, name := w.imported(n); path {
+	case "slices", "bytes", "maps":
+		return name == "Equal"
+	case "errors":
+		return name == "Join"
 	}
 	return false
 }
@@ -195,6 +217,9 @@ func (w *mutator) call(n *ast.CallExpr) bool {
 			}
 			return true
 		}
+	}
+	if w.symmetric(n) {
+		return true
 	}
 	for i := range len(n.Args) - 1 {
 		a, b := n.Args[i], n.Args[i+1]

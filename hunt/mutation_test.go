@@ -88,6 +88,23 @@ func TestEachOperator(t *testing.T) {
 	}
 }
 
+func TestArgumentsOfASymmetricCallAreNotSwapped(t *testing.T) {
+	root := tree(t)
+	text := "package core\n\nimport \"slices\"\n\nfunc Same(a, b []int) bool {\n\treturn slices.Equal(a, b)\n}\n\nfunc Cmp(a, b []int) int {\n\treturn slices.Compare(a, b)\n}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(root, "core", "same.go"), []byte(text), 0o644))
+	c, err := NewChecker(root, "./...")
+	require.NoError(t, err)
+	p, err := c.parse("core", nil)
+	require.NoError(t, err)
+	var swapped []string
+	for _, m := range p.mutations() {
+		if m.Operator == Swapped {
+			swapped = append(swapped, m.Func)
+		}
+	}
+	require.Equal(t, []string{"Cmp"}, swapped)
+}
+
 func TestWhatOnlyPrintsIsNotEdited(t *testing.T) {
 	p := parsedFrom(t, "package core\n\ntype t int\n\nfunc (x t) String() string { if x > 1 { return \"many\" }; return \"\" }\n\nfunc describe(x int) bool { return x > 1 }\n")
 	require.Empty(t, p.mutations())
