@@ -45,8 +45,14 @@ func (s *search) clients() bool {
 func (s *search) faults() bool {
 	count := func(p *sim.Plan) int { return len(p.Faults) }
 	helped := s.cut(count, func(p *sim.Plan, from, to int) { p.Faults = without(p.Faults, from, to) })
-	return s.cut(func(p *sim.Plan) int { return len(p.Phases.Broken) }, func(p *sim.Plan, from, to int) {
+	helped = s.cut(func(p *sim.Plan) int { return len(p.Phases.Broken) }, func(p *sim.Plan, from, to int) {
 		p.Phases.Broken = without(p.Phases.Broken, from, to)
+	}) || helped
+	helped = s.cut(func(p *sim.Plan) int { return len(p.Phases.CutOff) }, func(p *sim.Plan, from, to int) {
+		p.Phases.CutOff = without(p.Phases.CutOff, from, to)
+	}) || helped
+	return s.cut(func(p *sim.Plan) int { return len(p.Exact) }, func(p *sim.Plan, from, to int) {
+		p.Exact = without(p.Exact, from, to)
 	}) || helped
 }
 
@@ -62,7 +68,9 @@ func (s *search) calm() bool {
 		zero(func(p *sim.Plan) *int { return &p.Network.Reorder }),
 		zero(func(p *sim.Plan) *int { return &p.Network.Queue }),
 		zero(func(p *sim.Plan) *int { return &p.Disk.FlushTail }),
+		zero(func(p *sim.Plan) *int { return &p.Disk.ReadTail }),
 		zero(func(p *sim.Plan) *int { return &p.Disk.TornShare }),
+		zero(func(p *sim.Plan) *int { return &p.Cluster.Absent }),
 		zero(func(p *sim.Plan) *int { return &p.Cluster.Racks }),
 		zero(func(p *sim.Plan) *int { return &p.Cluster.Tidy }),
 		setInt(func(p *sim.Plan) *int { return &p.Cluster.Shards }, 1),

@@ -184,7 +184,12 @@ func keepNodes(base *sim.Plan, keep []int, move bool) *sim.Plan {
 		}
 	}
 	p.Cluster.Nodes, p.Cluster.Voters = len(keep), max(1, voters)
-	p.Phases.Broken = numbers(p.Phases.Broken)
+	p.Phases.Broken, p.Phases.CutOff = numbers(p.Phases.Broken), numbers(p.Phases.CutOff)
+	p.Cluster.Absent = min(p.Cluster.Absent, len(keep)-p.Cluster.Voters)
+	p.Exact = slices.DeleteFunc(slices.Clone(p.Exact), func(x sim.ExactCrash) bool { return number(x.Node) == 0 })
+	for i := range p.Exact {
+		p.Exact[i].Node = number(p.Exact[i].Node)
+	}
 	p.Faults = slices.DeleteFunc(p.Faults, func(f sim.Fault) bool {
 		return f.Node > 0 && number(f.Node) == 0 || f.Peer > 0 && f.Peer <= base.Cluster.Nodes && number(f.Peer) == 0
 	})
