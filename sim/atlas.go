@@ -109,7 +109,7 @@ func (a *atlas) budgets(node int32, part *partBook, state *message.PartitionChan
 			hit++
 		}
 	}
-	return hit < metadata.MinInsync(a.world.newest().Topic(state.ID.Topic).Config, metadata.Factor(state))
+	return hit < a.leastInsync(a.world.newest().Topic(state.ID.Topic), metadata.Factor(state))
 }
 
 // covers says whether a partition has another clean copy that is in sync or

@@ -20,6 +20,7 @@ const (
 type operator struct {
 	open     int
 	retiring []retirement
+	lowering []lowering // min.insync that may hold before anybody hears of it
 }
 
 func (o *operator) begin(u *user) {
@@ -74,6 +75,7 @@ func (o *operator) create(u *user, t *TopicPlan) {
 
 func (o *operator) done(u *user, op *openOp, result *client.Result) {
 	if op.what == opAdmin {
+		o.lowered(op, result)
 		o.open--
 		if result.Err != nil && u.world.phase == warming {
 			o.retry(u, op, result)

@@ -25,7 +25,7 @@ func (c *chaos) anySetting(u *user) message.Request {
 		{Key: "retention", Value: itoa(int(r.Between(1, 60))) + "s"},
 		{Key: "retention-bytes", Value: "none"},
 		{Key: "max-batch-bytes", Value: itoa(int(r.Between(1, 64))) + "KiB"},
-		{Key: "min-insync", Value: "1"},
+		{Key: "min-insync", Value: "2"},
 	}
 	from := r.Below(int64(len(set)))
 	return &message.AlterConfig{Topic: chaosTopic, Set: set[from:r.Between(from+1, int64(len(set)))]}

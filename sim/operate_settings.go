@@ -14,7 +14,10 @@ func (o *operator) alter(w *World, u *user, f *Fault) {
 	switch f.Kind {
 	case AlterTopic:
 		set, unset := wanted(f.Set)
-		o.order(u, "alter-topic", &message.AlterConfig{Topic: f.Topic, Set: set, Unset: unset})
+		m := &message.AlterConfig{Topic: f.Topic, Set: set, Unset: unset}
+		if w.atlas.mayAlter(o, m) {
+			o.order(u, "alter-topic", m)
+		}
 	case AlterNodes:
 		set, unset := wanted(f.Set)
 		o.order(u, "alter-nodes", &message.AlterConfig{Node: message.NodeID(f.Node), Set: set, Unset: unset})

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/settings"
+)
+
+// lowering is a min.insync that a topic is asked to have. The budget of damage
+// counts with it from then on: as long as nobody knows what became of the request,
+// it may hold already.
+type lowering struct {
+	request *message.AlterConfig
+	config  message.TopicConfig
+}
+
+// mayAlter says whether a topic may get other settings now, and notes it. With
+// fewer replicas in sync a record is committed on fewer disks: on more than have
+// been hit.
+func (a *atlas) mayAlter(o *operator, m *message.AlterConfig) bool {
+	image := a.world.newest()
+	if image == nil {
+		return false
+	}
+	t := image.TopicNamed(m.Topic)
+	if t == nil {
+		return false
+	}
+	next, err := settings.AlterTopic(t.Config, m.Set, m.Unset)
+	if err != nil {
+		return true // it is refused
+	}
+	for _, state := range t.Partitions {
+		hit := 0
+		for _, n := range state.Replicas {
+			if !a.counts(int32(n), state.ID) {
+				hit++
+			}
+		}
+		if !a.world.plan.Beyond && hit > 0 && hit >= metadata.MinInsync(next, metadata.Factor(state)) {
+			return false
+		}
+	}
+	o.lowering = append(o.lowering, lowering{m, next})
+	return true
+}
+
+// lowered takes note of what became of a request.
+func (o *operator) lowered(op *openOp, result *client.Result) {
+	ask, ok := op.ask.(client.Ask)
+	if !ok || result.Outcome == client.Unknown {
+		return
+	}
+	o.lowering = slices.DeleteFunc(o.lowering, func(l lowering) bool { return message.Request(l.request) == ask.Request })
+}
+
+// leastInsync is the least min.insync that a topic may have now.
+func (a *atlas) leastInsync(t *metadata.Topic, factor int) int {
+	least := metadata.MinInsync(t.Config, factor)
+	for _, l := range a.world.operatorUser().script.(*operator).lowering {
+		if l.request.Topic == t.Name {
+			least = min(least, metadata.MinInsync(l.config, factor))
+		}
+	}
+	return least
+}
