@@ -32,6 +32,7 @@ func (o *retentionBounds) Stepped(w *World, n *Node, _ effect.Input, out []effec
 		}
 		if v.Role == replica.Following && (v.Start > v.HighWatermark || v.HighWatermark > v.End) {
 			w.fail("INV-15", n.id, "bounds of a follower's log are out of order", "node %d follows in partition %s with start %d, high watermark %d and end %d", n.id, v.ID, v.Start, v.HighWatermark, v.End)
+			w.aboutRecord(v.ID, -1) // none in particular
 			return
 		}
 		if v.Role != replica.Leading {
@@ -39,6 +40,7 @@ func (o *retentionBounds) Stepped(w *World, n *Node, _ effect.Input, out []effec
 		}
 		if v.Start > v.End || v.Shown && v.Start > v.HighWatermark {
 			w.fail("INV-15", n.id, "bounds of a log are out of order", "node %d leads partition %s with start %d, high watermark %d and end %d", n.id, v.ID, v.Start, v.HighWatermark, v.End)
+			w.aboutRecord(v.ID, -1) // none in particular
 			return
 		}
 		if !v.Shown || v.ShownStart < 0 || r.part.state == nil || r.part.state.LeaderEpoch != v.LeaderEpoch {

@@ -44,6 +44,7 @@ func (r *Run) Commit(group string, id record.PartitionID, offset int64) *Story {
 		if ask := r.origin(int(call)); ask >= 0 && r.Rows[ask].Name == "commit" {
 			s.Steps = append(s.Steps, Step{ask, fmt.Sprintf("%s commits", c.Place.Words()), major})
 		}
+		r.given(s, c.Place, id, int(call))
 		s.Steps = append(s.Steps, Step{int(call), fmt.Sprintf("%s sends it to %s", c.Place.Words(), c.Peer.Words()), usual})
 	}
 	s.Steps = append(s.Steps,
@@ -55,6 +56,20 @@ func (r *Run) Commit(group string, id record.PartitionID, offset int64) *Story {
 	r.positions(s, group, id, reply)
 	s.short()
 	return s
+}
+
+// given adds what a client was given last of a partition before a row.
+func (r *Run) given(s *Story, client Place, id record.PartitionID, before int) {
+	for i, found := before-1, 0; i >= 0 && found < 2; i-- {
+		row := &r.Rows[i]
+		if row.Place != client || row.What != Done || row.Name != "poll" {
+			continue
+		}
+		if p := row.Part(id); p != nil {
+			s.Steps = append(s.Steps, Step{i, fmt.Sprintf("%s is given the records [%d, %d)", client.Words(), p.From, p.To), major})
+			found++
+		}
+	}
 }
 
 func holds(steps []Step, row int) bool {

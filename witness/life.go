@@ -85,7 +85,7 @@ func (l *life) told(i int, row *Row, p *Part) {
 	case Meta:
 		weight := minor
 		if p.Leader != l.leader {
-			weight = major
+			weight = usual
 		}
 		l.leader = p.Leader
 		if l.born {
@@ -192,21 +192,21 @@ func (l *life) stands(i int, row *Row, p *Part) {
 	}
 	l.leads[at] = p.Epoch
 	if l.born && (!led || before != p.Epoch) {
-		with := "with it"
+		with, weight := "with it", usual
 		switch {
 		case p.Start > l.offset:
 			with = "its log begins behind it"
 		case p.End <= l.offset:
-			with = "without it"
+			with, weight = "without it", vital
 		case !l.has[at]:
-			with = "with another record there"
+			with, weight = "with another record there", vital
 		}
 		for pair := range l.heard { // what was said under an earlier leadership
 			if pair[0] == at {
 				delete(l.heard, pair)
 			}
 		}
-		l.add(i, vital, "%s leads in epoch %d, %s: log [%d, %d), high watermark %d", at.Words(), p.Epoch, with, p.Start, p.End, p.High)
+		l.add(i, weight, "%s leads in epoch %d, %s: log [%d, %d), high watermark %d", at.Words(), p.Epoch, with, p.Start, p.End, p.High)
 	}
 	if p.High > l.offset && !l.committed && l.has[at] {
 		l.committed = true
