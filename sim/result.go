@@ -32,7 +32,7 @@ type Options struct {
 	Record bool
 
 	// Witness, when it is not nil, is filled with all that happens. It costs
-	// about as much time as the run itself, and some 500 bytes an event.
+	// twice the time of the run itself, and some 600 bytes an event.
 	Witness *witness.Run
 
 	machine func(n *Node, found effect.Recovered) machine // a toy in tests

@@ -163,7 +163,13 @@ class Model {
     case k.reply: text = `answers ${peer}: ${name}`; break;
     case k.call: text = `asks ${peer}: ${name}`; break;
     case k.answer: text = `is answered by ${peer}: ${name}`; break;
-    case k.lost: text = `${name} from ${peer} is lost`; break;
+    case k.lost: return `${name} from ${peer} to ${this.where(this.place[i])} is lost` + this.sayParts(i);
+    case k.tick: text = "acts because its time has come"; break;
+    case k.append: text = "appends"; break;
+    case k.truncate: text = "cuts its log"; break;
+    case k.appended: text = "has written"; break;
+    case k.flushed: text = "has flushed"; break;
+    case k.meta: text = "commits as controller"; break;
     case k.ask: text = `begins: ${name}`; break;
     case k.done: text = `ends: ${name} ${this.texts[this.code[i]]}`; break;
     case k.state: text = `is ${name}`; break;
