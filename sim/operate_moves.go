@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -91,7 +89,7 @@ func movesOf(image *metadata.Image, which func(*message.PartitionChange) bool) (
 func drawTarget(r *chance.Stream, image *metadata.Image, p *message.PartitionChange) []message.NodeID {
 	var brokers []message.NodeID
 	for _, b := range image.Brokers() {
-		if !b.Draining || slices.Contains(p.Replicas, b.Node) {
+		if !b.Draining || r.OneIn(8) { // that is refused
 			brokers = append(brokers, b.Node)
 		}
 	}

@@ -79,6 +79,19 @@ func TestADrainThatCannotEndIsRefused(t *testing.T) {
 	require.Equal(t, message.BrokerIDNotRegistered, w.ask(&message.DrainBroker{Node: 99}).(*message.DrainBrokerReply).Code)
 }
 
+// A broker that is being drained is no part of any target: to keep it, among
+// more replicas than there are other brokers, would leave the drain no way out.
+func TestAMoveKeepsNoReplicaOnADrainedBroker(t *testing.T) {
+	w := newWorld(t, 6, 1, 4, Config{BalanceAfter: -1})
+	w.ready()
+	p := p0(w.create("t", ids{11, 12, 13}))
+	w.ask(&message.DrainBroker{Node: 12})
+	require.Equal(t, message.InvalidReplicaAssignment, w.reassign(p, 11, 12, 13, 14).Code)
+	w.catchUp()
+	w.settle()
+	require.Equal(t, []any{ids{11, 14, 13}, ids(nil), ids(nil)}, w.moving(p))
+}
+
 // A move whose new broker went away can be called off; the drain looks for
 // another one.
 func TestADrainGoesOnWithAnotherBroker(t *testing.T) {

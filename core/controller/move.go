@@ -89,8 +89,8 @@ func (c *Controller) unfit(p *message.PartitionChange, target []message.NodeID) 
 			return fmt.Sprintf("broker %d is named twice", n)
 		case b == nil:
 			return fmt.Sprintf("broker %d is not registered", n)
-		case b.Draining && !slices.Contains(p.Replicas, n):
-			return fmt.Sprintf("broker %d is being drained: it gets no replicas until that is taken back", n)
+		case b.Draining: // to keep one there, among more than before, may leave it no way out
+			return fmt.Sprintf("broker %d is being drained: it holds no replicas until that is taken back", n)
 		}
 	}
 	if least := int(c.image.Topic(p.ID.Topic).Config.MinInsync); len(target) < least {

@@ -156,7 +156,7 @@ func TestBadMovesAreRefused(t *testing.T) {
 	}{
 		{ids{11, 11}, "broker 11 is named twice"},
 		{ids{11, 19}, "broker 19 is not registered"},
-		{ids{11, 14}, "broker 14 is being drained: it gets no replicas until that is taken back"},
+		{ids{11, 14}, "broker 14 is being drained: it holds no replicas until that is taken back"},
 		{ids{13}, "1 replicas are fewer than min.insync.replicas, 2"},
 	} {
 		require.Equal(t, message.AlteredReassignment{ID: p, Code: message.InvalidReplicaAssignment, Detail: c.detail}, w.reassign(p, c.to...))
