@@ -16,6 +16,7 @@ import (
 
 func shrinkCommand() *cobra.Command {
 	var out, file string
+	script := false
 	cfg := shrink.Config{}
 	c := &cobra.Command{
 		Use:   "shrink SEED|FILE",
@@ -28,6 +29,9 @@ weather, less time. The plan is saved and can be replayed, read and edited.`,
 			plan, err := sim.LoadPlan(args[0])
 			if err != nil {
 				return err
+			}
+			if script {
+				plan = plan.Scripted()
 			}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()
@@ -63,6 +67,7 @@ weather, less time. The plan is saved and can be replayed, read and edited.`,
 	c.Flags().DurationVar(&cfg.Budget, "budget", 2*time.Minute, "longest time")
 	c.Flags().IntVar(&cfg.Runs, "runs", 0, "most runs; 0: no limit")
 	c.Flags().IntVar(&cfg.Workers, "workers", 0, "runs side by side; 0: one for each core")
+	c.Flags().BoolVar(&script, "script", false, "of a saved failure: begin with what chance had decided then, and not with what it decides now")
 	c.Flags().StringVar(&file, "json", "", "write the sizes before and after to this file")
 	return c
 }
