@@ -31,6 +31,9 @@ var dumper = &dump.Dumper{
 	},
 	Skip:    []string{"raft.Logger", "sync.Mutex", "raft.readOnly", "*effect.Out", "effect.Out"},
 	Foreign: []string{"google.golang.org/protobuf"},
+	// The engine draws this from the operating system's randomness. Nobody ticks
+	// it, so nothing follows from it.
+	Fields: []string{"raft.raft.randomizedElectionTimeout"},
 }
 
 // dump is everything about one node at this moment, as lines: the process, what

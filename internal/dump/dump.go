@@ -25,6 +25,8 @@ type Dumper struct {
 	// Skip are types that are not written at all, and Foreign beginnings of the
 	// paths of packages whose types are not.
 	Skip, Foreign []string
+	// Fields are single fields that are not written: "raft.raft.logger".
+	Fields []string
 }
 
 // Lines writes what v holds under the path name.
@@ -77,7 +79,10 @@ func (w *writer) write(path string, v reflect.Value) {
 		w.follow(path, v)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			w.write(path+"."+v.Type().Field(i).Name, v.Field(i))
+			field := v.Type().Field(i).Name
+			if !slices.Contains(w.dumper.Fields, name+"."+field) {
+				w.write(path+"."+field, v.Field(i))
+			}
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
