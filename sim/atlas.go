@@ -344,7 +344,7 @@ func contains(set []message.NodeID, id message.NodeID) bool {
 // strikeDisk acts on the disk of one node.
 func (w *World) strikeDisk(f *activeFault) {
 	n := w.target(f.plan)
-	if n == nil {
+	if n == nil || n.absent { // one that has never run has no disk yet
 		return
 	}
 	d := &n.drive
