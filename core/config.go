@@ -16,7 +16,7 @@ type Config struct {
 	ClusterID string           // refuses nodes and clients of other clusters; not empty
 	Address   string           // where clients and other nodes reach this node
 	Rack      string           // failure domain; replicas are spread over racks
-	Voters    []message.NodeID // nodes that hold the controller's log, the same on all
+	Voters    []message.NodeID // who holds the controller's log in a new cluster, the same on all; later whom to ask first
 	// Incarnation names this run of the process: drawn anew at each start.
 	Incarnation uint64
 	Timing      Timing

@@ -20,8 +20,9 @@ type Config struct {
 	Listen    string         // address to listen on, host:port
 	Advertise string         // address that others reach this node at; default: where it listens
 	Rack      string         // failure domain; replicas are spread over racks
-	// Voters are the nodes that hold the metadata log, with their addresses. The
-	// list is the same on all nodes: one, three or five of them.
+	// Voters are the nodes that hold the metadata log of a new cluster, with their
+	// addresses: one, three or five, the same on all nodes. Later they are whom to
+	// ask first; who votes is in the log.
 	Voters []Voter
 
 	HTTP  string // address of metrics and health checks; empty: none

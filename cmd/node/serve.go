@@ -59,7 +59,7 @@ func (o *serveOptions) declare(cmd *cobra.Command) {
 	f.StringVar(&o.listen, name("listen"), "0.0.0.0:9092", "Address on which clients and other nodes connect, as host:port")
 	f.StringVar(&o.advertise, name("advertise"), "", "Address that others are told to reach this node at; the voters' entry for it, or else listen, if empty; needed where that names no host")
 	f.StringVar(&o.rack, name("rack"), "", "Failure domain (a rack, a zone): the replicas of a partition are spread over racks")
-	f.StringSliceVar(&o.voters, name("voters"), nil, "Nodes that hold the cluster's metadata, as number@host:port, the same list on all nodes; one, three or five")
+	f.StringSliceVar(&o.voters, name("voters"), nil, "Nodes that hold the cluster's metadata, as number@host:port; of a new cluster the same list on all nodes, one, three or five; later those to ask first")
 	f.StringVar(&o.http, name("http"), "", "Address for /metrics, /healthz and /readyz, as host:port; none if empty")
 	f.BoolVar(&o.pprof, name("pprof"), false, "Serve Go profiles below /debug/pprof/ on the http address")
 	f.StringVar(&o.record, name("record"), "", "Folder for recordings of all that goes into the core of this node, to be checked with simrun conform; none if empty")
