@@ -14,6 +14,8 @@ type toldAsCommitted struct{ blind }
 
 func (*toldAsCommitted) Invariant() string { return "INV-20" }
 
+func (*toldAsCommitted) Looks() scope { return ofReplies }
+
 func (o *toldAsCommitted) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		reply, ok := e.(effect.Reply)
