@@ -15,8 +15,10 @@ import (
 
 // atlas knows what was damaged, and so which records should have survived. In
 // a bounded run it lets no damage come through that would leave a committed
-// record without a clean in-sync copy; in a run beyond the promise it notes
-// which partitions may have lost records.
+// record without a clean in-sync copy. In a run beyond the promise it lets all
+// come through, and notes which partitions may have lost records by that: these
+// may be offline for good, and no others. None may serve less than all of what
+// was committed, unless an operator has given records up.
 type atlas struct {
 	world *World
 	ails  []ailment // by node id
@@ -26,6 +28,7 @@ type atlas struct {
 type ailment struct {
 	damaged bool // durable data was hit and may still be there
 	failing bool // an operation was made to fail since the last start
+	writes  bool // the last that was made to fail is a write
 	// owed are the partitions of which the node's copy does not count; mended
 	// are those of them that it has given up since, and whether the controller
 	// has not counted on it at any time after that.
@@ -229,9 +232,7 @@ func (a *atlas) swap(n *Node) bool {
 	if !w.plan.Beyond && !a.affords(n.id) {
 		return false
 	}
-	if w.plan.Beyond && !a.affords(n.id) {
-		a.concede(n.id)
-	}
+	a.concede(n.id, func(*partBook) bool { return true })
 	return true
 }
 
@@ -246,14 +247,17 @@ func (a *atlas) swapped(n *Node) {
 	a.world.mark(markDiskSwapped)
 }
 
-// concede notes that records may be gone for good: of every partition of which
-// the node held the last clean copy.
-func (a *atlas) concede(node int32) {
-	for _, part := range a.world.book.list {
-		if r := part.at(node); r != nil && r.exists {
+// concede notes that records may be gone for good: of every partition of which a
+// node is about to lose the last copy that counts, or of which too many copies
+// would be hit at once.
+func (a *atlas) concede(node int32, hit func(*partBook) bool) {
+	a.each(node, func(part *partBook, state *message.PartitionChange) bool {
+		if hit(part) && !(a.budgets(node, part, state) && a.covers(node, part, state)) {
 			part.loss = true
+			a.world.mark(markConceded)
 		}
-	}
+		return true
+	})
 }
 
 // mayDamage says whether durable data of a node may be hit now.
@@ -263,10 +267,9 @@ func (a *atlas) mayDamage(n *Node) bool {
 
 // damage notes that durable data of one log was hit.
 func (a *atlas) damage(n *Node, path string) {
-	if a.world.plan.Beyond && !a.affords(n.id) {
-		a.concede(n.id)
-	}
-	a.lost(n.id, func(p *partBook) bool { return holdsLog(path, p.id) })
+	hit := func(p *partBook) bool { return holdsLog(path, p.id) }
+	a.concede(n.id, hit)
+	a.lost(n.id, hit)
 	ail := &a.ails[n.id]
 	for _, part := range a.world.book.list {
 		if ail.owed[part.id] && holdsLog(path, part.id) {

@@ -71,6 +71,7 @@ type replicaBook struct {
 	// forgetful: recovery found damage, and nothing that tells what producers did
 	// in records that were retired.
 	forgetful bool
+	doomed    int    // deletions that the disk has still to carry out
 	stamp     uint64 // the step in which it was last touched
 
 	view     replica.View  // after the step at hand
@@ -89,8 +90,10 @@ type glance struct {
 }
 
 // off says that nothing can be said about a partition any more: it is deleted,
-// or an operator or the atlas gave records up.
-func (p *partBook) off() bool { return p.unclean || p.deleted || p.loss }
+// or an operator gave records up. That the atlas allows records to be gone is no
+// reason: whoever has lost them must say so, and may not serve what is left as if
+// it were all (INV-37).
+func (p *partBook) off() bool { return p.unclean || p.deleted }
 
 // logFacts are the bounds and the batches of one log.
 type logFacts struct {
@@ -249,7 +252,7 @@ func (b *book) changed(n *Node, e effect.Effect) {
 		r.exists, r.durable = true, e.Start
 		n.world.atlas.mends(n.id, e.Log)
 	case effect.DeleteLog:
-		r.exists, r.durable = false, 0
+		r.exists, r.durable, r.doomed = false, 0, max(0, r.doomed-1)
 		n.world.atlas.mends(n.id, e.Log)
 	case effect.Truncate:
 		r.durable = min(r.durable, e.To)

@@ -48,6 +48,9 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		r.told, r.cut, r.verified = e.Start, e.Cut, 0
 	case effect.DeleteLog, effect.TrimPrefix:
 		r := b.replica(n.id, logOf(e))
+		if _, ok := e.(effect.DeleteLog); ok {
+			r.doomed++
+		}
 		b.touch(r, stamp)
 		r.memory.apply(e)
 	case effect.Truncate:
@@ -68,7 +71,7 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 func (b *book) started(n *Node, found *effect.Recovered) {
 	for _, p := range b.list {
 		if r := p.at(n.id); r != nil {
-			r.exists = false
+			r.exists, r.doomed = false, 0
 			r.view, r.was = replica.View{}, glance{}
 		}
 	}

@@ -456,7 +456,8 @@ func (d *drive) failed(log record.PartitionID, journal bool, op string, err erro
 	}
 	n.diskFailed = true
 	n.world.mark(markDiskFailed)
-	if op != "a flush" {
+	if n.world.atlas.ails[n.id].writes {
+		n.world.atlas.ails[n.id].writes = false
 		n.world.mark(markWriteFailed)
 	}
 	run := n.run

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
 )
@@ -60,7 +61,7 @@ func (w *World) strikeMore(f *activeFault) {
 		}
 	case FailWrite:
 		if n != nil && n.up {
-			w.atlas.ails[n.id].failing = true
+			w.atlas.ails[n.id].failing, w.atlas.ails[n.id].writes = true, true
 			n.drive.disk.FailWrite(n.drive.chaos.Between(1, 4), n.drive.chaos)
 			f.undo = append(f.undo, func() { n.drive.disk.FailWrite(0, n.drive.chaos) })
 		}
@@ -248,4 +249,25 @@ func (w *World) markNetwork() {
 	w.marks[markQueueOverflown] += w.net.Counts.Overflown
 	w.marks[markLateBytes] += w.net.Counts.Late
 	w.marks[markHalfOpen] += w.net.Counts.Half
+}
+
+// restartDamaged is an operator who has given up what a partition lacks, and was
+// left with a leader that knows its copy to be damaged and serves nothing of it:
+// what of it can be trusted shows when that broker starts again.
+func (w *World) restartDamaged() {
+	for _, n := range w.nodes[1:] {
+		c := n.Core()
+		if c == nil || n.forGood || n.paused {
+			continue
+		}
+		for _, part := range w.book.list {
+			if !part.unclean || part.deleted || part.state == nil || part.state.Leader != n.node() {
+				continue
+			}
+			if v := w.replicaAt(part, n.node(), &replica.View{}); v != nil && v.Role == replica.Leading && v.Damage != "" {
+				n.step(effect.Shutdown{})
+				break
+			}
+		}
+	}
 }

@@ -68,11 +68,33 @@ func LoadPlan(seedOrFile string) (*Plan, error) {
 	if b, err := os.ReadFile(seedOrFile); err == nil {
 		return ParsePlan(b)
 	}
-	seed, err := ParseSeed(seedOrFile)
+	family, number, named := strings.Cut(seedOrFile, ":")
+	if !named {
+		family, number = "", seedOrFile
+	}
+	plan, err := PlansOf(family)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := ParseSeed(number)
 	if err != nil {
 		return nil, fmt.Errorf("%q is neither a file nor a seed", seedOrFile)
 	}
-	return NewPlan(seed), nil
+	return plan(seed), nil
+}
+
+// PlansOf is how a family of plans expands seeds: "" is NewPlan, "beyond" is
+// BeyondPlan, "five" is FiveBrokers. "five:40" names a plan of one, for LoadPlan.
+func PlansOf(family string) (func(seed uint64) *Plan, error) {
+	switch family {
+	case "":
+		return NewPlan, nil
+	case "beyond":
+		return BeyondPlan, nil
+	case "five":
+		return FiveBrokers, nil
+	}
+	return nil, fmt.Errorf("there are no plans called %q: it is beyond or five", family)
 }
 
 // Validate says what is wrong with a plan and what to do about it.

@@ -64,9 +64,11 @@ func (w *World) finalLogs(internal map[uint64]bool) []models.Log {
 	var list []models.Log
 	for _, part := range w.book.list {
 		at := models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}
-		if l := logs[at]; l != nil {
+		if part.forsaken() { // what it has cannot be read, and it says so
+			w.mark(markForsaken)
+		} else if l := logs[at]; l != nil {
 			list = append(list, *l)
-		} else if !part.deleted && !internal[at.TopicID] {
+		} else if !part.deleted && !part.forsaken() && !internal[at.TopicID] {
 			// Nothing to read: the reading skips what is empty.
 			list = append(list, models.Log{TopicID: at.TopicID, Partition: at.Partition, Start: int64(part.high), End: int64(part.high)})
 		}

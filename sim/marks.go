@@ -94,6 +94,9 @@ const (
 	markQueueOverflown
 	markLateBytes
 	markHalfOpen
+	markConceded
+	markForsaken
+	markGivenUp
 	marksEnd
 )
 
@@ -182,6 +185,9 @@ var markNames = [marksEnd]string{
 	markQueueOverflown:        "a queue of the network overflowed",
 	markLateBytes:             "bytes outlived their connection",
 	markHalfOpen:              "a connection was left half open",
+	markConceded:              "the last copy that counts was hit, beyond the promise",
+	markForsaken:              "a partition stayed offline rather than hide a loss",
+	markGivenUp:               "committed records were given up by an operator",
 }
 
 // mark counts that a rare state was reached.

@@ -30,7 +30,7 @@ func (o *nothingCut) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Offset) {
 	r := w.book.replica(n.id, id)
 	p := r.part
-	if p.off() || w.atlas.hurt(n.id) {
+	if p.off() || !w.atlas.clean(n.id, id) || r.doomed > 0 { // doomed: the disk still has the log before this one
 		return
 	}
 	if r.view.Role == replica.Leading && r.was.role == replica.Leading && r.view.LeaderEpoch == r.was.epoch {

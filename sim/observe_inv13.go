@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 )
@@ -12,9 +13,16 @@ type damageSeen struct{ blind }
 
 func (*damageSeen) Invariant() string { return "INV-13" }
 
-func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, _ []effect.Effect) {
+func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	for _, e := range out {
+		if reply, ok := e.(effect.Reply); ok && len(w.atlas.ails[n.id].owed) > 0 {
+			if m, ok := reply.Msg.(*message.FetchReply); ok {
+				o.serves(w, n, m)
+			}
+		}
+	}
 	for _, r := range w.book.touched {
-		if v := &r.view; v.Damage != "" && v.Role == replica.Leading && v.Shown && r.was.role != replica.Leading {
+		if v := &r.view; v.Damage != "" && v.Role == replica.Leading && v.Shown && r.was.role != replica.Leading && !r.part.off() {
 			w.fail("INV-13", n.id, "a replica leads with a damaged log", "node %d begins to lead partition %s although its copy is damaged: %s", n.id, v.ID, v.Damage)
 			return
 		}
@@ -28,6 +36,18 @@ func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, _ []effect.Effe
 					return
 				}
 			}
+		}
+	}
+}
+
+// serves judges that a copy which is known to be damaged is not read by clients,
+// whoever has elected it.
+func (o *damageSeen) serves(w *World, n *Node, m *message.FetchReply) {
+	for i := range m.Partitions {
+		f := &m.Partitions[i]
+		if r := w.book.replica(n.id, f.ID); f.Code == message.None && len(f.Records) > 0 && r.view.Damage != "" {
+			w.fail("INV-13", n.id, "a damaged copy is served", "node %d serves partition %s although its copy is damaged: %s", n.id, f.ID, r.view.Damage)
+			return
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (o *coordinatorReplay) Rested(w *World) {
 // compare replays every shard of a node in which nothing is pending.
 func (o *coordinatorReplay) compare(w *World, n *Node) {
 	c := n.Core()
-	if c == nil || n.drive.armed || w.atlas.hurt(n.id) || w.newest() == nil || w.failure != nil {
+	if c == nil || n.drive.armed || w.newest() == nil || w.failure != nil {
 		return
 	}
 	topic := w.newest().TopicNamed(offsetsTopic)
@@ -60,6 +60,9 @@ func (o *coordinatorReplay) compare(w *World, n *Node) {
 			continue
 		}
 		id := record.PartitionID{Topic: topic.ID, Index: shard.Shard}
+		if !w.atlas.clean(n.id, id) {
+			continue
+		}
 		view, ok := c.Replicas().View(id)
 		if !ok || view.LeaderEpoch != shard.Epoch || view.HighWatermark != view.End || view.Flushed != view.End {
 			continue
@@ -102,15 +105,27 @@ func (d *drive) all(id record.PartitionID, from, to record.Offset) []byte {
 // shardGivenUp says whether records of the shard that holds a group may have
 // been given up, by an operator's unclean election or beyond the fault budget.
 func (w *World) shardGivenUp(g string) bool {
+	p := w.shardBook(g)
+	return p != nil && p.off()
+}
+
+// shardForsaken says whether nobody may coordinate a group any more, because the
+// last copies of its shard were hit.
+func (w *World) shardForsaken(g string) bool {
+	p := w.shardBook(g)
+	return p != nil && p.forsaken()
+}
+
+// shardBook is the partition that holds a group; nil: it is not known.
+func (w *World) shardBook(g string) *partBook {
 	if w.newest() == nil {
-		return false
+		return nil
 	}
 	t := w.newest().TopicNamed(offsetsTopic)
 	if t == nil {
-		return false
+		return nil
 	}
-	p := w.book.parts[record.PartitionID{Topic: t.ID, Index: group.Shard(g, int32(len(t.Partitions)))}]
-	return p != nil && p.off()
+	return w.book.parts[record.PartitionID{Topic: t.ID, Index: group.Shard(g, int32(len(t.Partitions)))}]
 }
 
 // shardOf is the shard that holds a group.

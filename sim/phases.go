@@ -118,6 +118,7 @@ func (n *Node) mend() {
 // look asks whether the cluster has come to rest, and ends the run when it has.
 func (w *World) look() {
 	if w.quiet == 0 {
+		w.restartDamaged()
 		if len(w.unrest(1)) > 0 {
 			if w.now < w.restBy {
 				w.in(lookEvery, event{kind: evPhase, arg: uint64(resting)})

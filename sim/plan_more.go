@@ -25,25 +25,17 @@ func rarer() []swarm {
 }
 
 // retune draws settings that an operator may well give one node and not
-// (yet) the others.
+// (yet) the others; those that the controllers decide on are altered otherwise.
 func (d *faultDraw) retune() Fault {
 	f := d.onNode(Retune, 50, 3000)
 	t, s := &d.plan.Timing, &Settings{}
 	vary := func(base Span) Span { return base * Span(d.r.Between(40, 250)) / 100 }
 	if d.r.OneIn(2) {
-		s.Timing.BrokerSession = vary(t.BrokerSession)
-		s.Timing.BrokerHeartbeat = s.Timing.BrokerSession / Span(d.r.Between(4, 8))
-	}
-	if d.r.OneIn(2) {
 		s.Timing.Election = vary(t.Election)
 		s.Timing.QuorumHeartbeat = s.Timing.Election / Span(d.r.Between(4, 8))
 	}
 	if d.r.OneIn(2) {
-		s.Timing.ReplicaLag, s.Timing.FetchWait, s.Timing.Request = vary(t.ReplicaLag), vary(t.FetchWait), vary(t.Request)
-	}
-	if d.r.OneIn(2) {
-		s.Timing.GroupSession = vary(t.GroupSession)
-		s.Timing.GroupHeartbeat = s.Timing.GroupSession / Span(d.r.Between(4, 8))
+		s.Timing.Request = vary(t.Request)
 	}
 	if d.r.OneIn(2) {
 		s.Tidy = int(d.r.Between(4, 200))
@@ -70,7 +62,7 @@ func drawMore(r *chance.Stream, p *Plan) {
 	if d := r.Split("cut off"); p.Cluster.Nodes > 3 && d.OneIn(5) {
 		p.Phases.CutOff = []int{int(d.Between(1, int64(p.Cluster.Nodes)))}
 	}
-	p.Beyond = false && r.Split("beyond").OneIn(8)
+	p.Beyond = p.Beyond || r.Split("beyond").OneIn(8)
 }
 
 // drawDiscoveries lets voters whose journal is damaged start again while the
@@ -84,4 +76,30 @@ func drawDiscoveries(r *chance.Stream, faults []Fault) (more []Fault) {
 		}
 	}
 	return more
+}
+
+// likelier is how likely a kind is on. Beyond the promise those that destroy
+// data mostly are.
+func (p *Plan) likelier(s *swarm) int64 {
+	if !p.Beyond {
+		return s.likely
+	}
+	switch s.name {
+	case "flip-bits", "lose-file", "misdirect", "swap-disk", "damage-file":
+		return 60
+	}
+	return s.likely
+}
+
+// drawGivingUp lets an operator give up what was lost, in half of the plans
+// beyond the promise; in the others what has no copy left stays offline.
+func drawGivingUp(r *chance.Stream, p *Plan) (faults []Fault) {
+	if !p.Beyond || r.OneIn(2) {
+		return nil
+	}
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Between(5, 15))*Second; at < end; at += Span(r.Between(1000, 6000)) * Millisecond {
+		faults = append(faults, Fault{At: at, Kind: UncleanElect})
+	}
+	return faults
 }

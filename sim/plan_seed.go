@@ -10,9 +10,19 @@ import (
 // NewPlan expands a seed to a plan. Each seed draws which kinds of trouble are
 // on and how hard they strike (swarm testing: Groce et al., ISSTA 2012): a run
 // with few kinds of faults goes deeper than one with all.
-func NewPlan(seed uint64) *Plan {
+func NewPlan(seed uint64) *Plan { return newPlan(seed, false) }
+
+// BeyondPlan expands a seed to a plan in which damage is not bounded. NewPlan
+// does so with one seed in eight.
+func BeyondPlan(seed uint64) *Plan {
+	p := newPlan(seed, true)
+	p.Name = "beyond:" + strconv.FormatUint(seed, 10)
+	return p
+}
+
+func newPlan(seed uint64, beyond bool) *Plan {
 	r := chance.New(seed).Split("plan")
-	p := &Plan{Seed: seed}
+	p := &Plan{Seed: seed, Beyond: beyond}
 	p.Cluster = drawCluster(r.Split("cluster"))
 	p.Timing = drawTiming(r.Split("timing"))
 	p.Phases = drawPhases(r.Split("phases"), &p.Cluster)

@@ -67,7 +67,7 @@ func drawFaults(r *chance.Stream, p *Plan) []Fault {
 	// How crowded a run is: in some only a few kinds of trouble are on.
 	crowd := r.Split("crowd").Between(20, 130)
 	return drawKinds(r, p, func(s *swarm, r *chance.Stream) bool {
-		return r.Percent(min(100, s.likely*crowd/100))
+		return r.Percent(min(100, p.likelier(s)*crowd/100))
 	})
 }
 
@@ -96,6 +96,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawMoves(r.Split("moves"), p)...)
 	faults = append(faults, drawForgetfulVoters(r.Split("forgetful voters"), p)...)
 	faults = append(faults, drawArrivals(r.Split("arrivals"), p)...)
+	faults = append(faults, drawGivingUp(r.Split("giving up"), p)...)
 	faults = append(faults, drawDiscoveries(r.Split("discoveries"), faults)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {

@@ -130,7 +130,7 @@ func (w *World) readable(p *partBook) (start, end record.Offset) {
 // forsaken says that no broker may lead a partition any more, after records of
 // it were given up: it is offline, and says so, until an operator acts again.
 func (p *partBook) forsaken() bool {
-	return p.off() && p.state != nil && len(p.state.ISR) == 0 && len(p.state.ELR) == 0
+	return (p.off() || p.loss) && p.state != nil && len(p.state.ISR) == 0 && len(p.state.ELR) == 0
 }
 
 // readable is all that was ever committed and not retired. Where records may have
@@ -198,6 +198,9 @@ func (w *World) groupUnrest(add complain) {
 	}
 	owned := w.owners()
 	for _, name := range names {
+		if w.shardForsaken(name) {
+			continue // it has no coordinator, and says so
+		}
 		held := map[record.PartitionID]*user{}
 		for _, u := range members[name] {
 			mine := u.script.(*member).owned

@@ -83,6 +83,7 @@ type Mark struct {
 // Result is what came of a run.
 type Result struct {
 	Seed    uint64   `json:"seed"`
+	Plan    string   `json:"plan,omitempty"` // its name; empty: what NewPlan makes of the seed
 	Class   Class    `json:"class"`
 	Hash    uint64   `json:"hash"`
 	Failure *Failure `json:"failure,omitempty"`

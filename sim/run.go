@@ -42,7 +42,7 @@ func (w *World) result() *Result {
 		w.recorded.Decisions = w.decider.noted
 	}
 	r := &Result{
-		Seed: w.plan.Seed, Hash: uint64(w.hash), Stats: w.stats, Marks: w.marked(),
+		Seed: w.plan.Seed, Plan: w.plan.Name, Hash: uint64(w.hash), Stats: w.stats, Marks: w.marked(),
 		Checkpoints: w.checkpoints, Trace: w.trace, History: w.history.Operations(), Failure: w.failure,
 		Recorded: w.recorded, Unreached: w.decider.unreached(),
 	}

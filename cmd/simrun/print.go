@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ func printReport(r *sim.Report) {
 	for i := range r.Failures {
 		f := &r.Failures[i]
 		fmt.Printf("FAILED %d times, class %s\n", f.Count, f.Class)
-		printFailure(f.First, fmt.Sprint(f.First.Seed))
+		printFailure(f.First, planName(f.First))
 		fmt.Printf("  seeds     %v\n\n", f.Seeds)
 	}
 	fmt.Println("marks")
@@ -131,7 +132,12 @@ func printCommandsTo(to io.Writer, bug, what string, event uint64) {
 }
 
 // nameOfPlan is what files that are made of a seed or a plan are called after.
-func nameOfPlan(what string) string { return strings.TrimSuffix(filepath.Base(what), ".json") }
+func nameOfPlan(what string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(filepath.Base(what), ".json"), ":", "-")
+}
+
+// planName is what LoadPlan finds the plan of a campaign's run by.
+func planName(r *sim.Result) string { return cmp.Or(r.Plan, strconv.FormatUint(r.Seed, 10)) }
 
 // saveFailures saves the plan of each failure's first seed.
 func saveFailures(dir string, r *sim.Report) error {
@@ -142,9 +148,12 @@ func saveFailures(dir string, r *sim.Report) error {
 		return err
 	}
 	for i := range r.Failures {
-		seed := r.Failures[i].First.Seed
-		path := filepath.Join(dir, fmt.Sprintf("seed-%d.json", seed))
-		plan := sim.NewPlan(seed)
+		first := r.Failures[i].First
+		path := filepath.Join(dir, fmt.Sprintf("seed-%s.json", nameOfPlan(planName(first))))
+		plan, err := sim.LoadPlan(planName(first))
+		if err != nil {
+			return err
+		}
 		failed := sim.Run(plan, sim.Options{Record: true})
 		if failed.Failure != nil { // it may be nondeterministic
 			plan = sim.Failed(plan, failed, codeVersion())

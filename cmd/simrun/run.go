@@ -52,7 +52,7 @@ func (o *outputs) finish(r *sim.Report) error {
 var errMarksLeft = errors.New("marks were never reached")
 
 func runCommand() *cobra.Command {
-	var seeds, shard, saveDir string
+	var seeds, shard, saveDir, plans string
 	var out outputs
 	var campaign sim.Campaign
 	c := &cobra.Command{
@@ -79,6 +79,10 @@ comes first. Where --seeds names no last one, those two alone end it.`,
 					return err
 				}
 			}
+			var err error
+			if campaign.Plan, err = sim.PlansOf(plans); err != nil {
+				return err
+			}
 			campaign.Code = codeVersion()
 			report := runWithProgress(&campaign)
 			if err := saveFailures(saveDir, report); err != nil {
@@ -91,6 +95,7 @@ comes first. Where --seeds names no last one, those two alone end it.`,
 	f.StringVar(&seeds, "seeds", "", "seeds to run: FROM..TO, FROM+COUNT, one number, or a commit hash, which stands for 100 seeds of its own; 1..100 if empty")
 	f.DurationVar(&campaign.Budget, "budget", 0, "begin no seed after this much time")
 	f.IntVar(&campaign.Plateau, "until-plateau", 0, "begin no other seed once so many in a row have reached no mark, no mark so often, and no two marks together for the first time")
+	f.StringVar(&plans, "plans", "", "what seeds are expanded to: beyond (damage without bounds), five (five brokers, every kind of fault); empty: clusters, workloads and faults of every kind")
 	f.StringVar(&shard, "shard", "", "run one part of the seeds: I/N")
 	f.StringVar(&saveDir, "save", "", "save the plan of the first seed of each failure to this folder")
 	f.BoolVar(&campaign.Stop, "stop", false, "begin no other seed once one has failed")

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// mapped is a stage with one partition of which the controllers know: three
+// replicas, all in sync, two needed.
+func mapped(t *testing.T) (*stage, *message.PartitionChange) {
+	s := newStage(t)
+	state := &message.PartitionChange{ID: part, Replicas: []message.NodeID{1, 2, 3}, ISR: []message.NodeID{1, 2, 3}, Leader: 1}
+	s.operatorUser().script = &operator{}
+	image := s.cluster()
+	require.NoError(t, image.Apply(image.Version()+1, &message.Change{Partition: state}))
+	p := s.book.part(part)
+	p.state, p.high = state, 2
+	for node := int32(1); node <= 3; node++ {
+		s.holds(node, batch(0, 1, "a"), batch(1, 1, "b"))
+		p.replica(node).exists, p.replica(node).durable = true, 2
+	}
+	return s, state
+}
+
+const firstSegment = "5-0/00000000000000000000.log"
+
+func TestDamageIsBoundedByWhatTheOthersHold(t *testing.T) {
+	s, state := mapped(t)
+	require.True(t, s.atlas.affords(2))
+	s.atlas.damage(s.nodes[3], firstSegment)
+	require.False(t, s.atlas.affords(2), "two hit of two that are needed: a record could be committed on these alone")
+	require.True(t, s.atlas.affords(3), "the same one again")
+
+	s, state = mapped(t)
+	state.ISR = []message.NodeID{2}
+	require.False(t, s.atlas.affords(2), "the only one in sync")
+	state.ELR = []message.NodeID{1}
+	require.True(t, s.atlas.affords(2), "another is eligible")
+	s.book.part(part).replica(1).durable = 1
+	require.False(t, s.atlas.affords(2), "which has not all that is committed on its disk")
+}
+
+func TestADiskThatIsToBeReplacedCountsAsHitAlready(t *testing.T) {
+	s, _ := mapped(t)
+	s.atlas.ails[3].reserved = true
+	require.False(t, s.atlas.affords(2))
+	require.True(t, s.atlas.covered(3))
+}
+
+// Beyond the promise only that partition is conceded whose last copy is hit.
+func TestWhatIsConcededIsExact(t *testing.T) {
+	s, state := mapped(t)
+	other := s.book.part(record.PartitionID{Topic: 6})
+	s.plan.Beyond = true
+	s.atlas.damage(s.nodes[3], firstSegment)
+	require.False(t, s.book.part(part).loss, "two copies are left")
+	s.atlas.damage(s.nodes[2], firstSegment)
+	require.True(t, s.book.part(part).loss)
+	require.False(t, other.loss)
+
+	p := s.book.part(part)
+	require.False(t, p.off(), "it is judged on: whoever has lost records must say so")
+	require.False(t, p.forsaken(), "somebody is in sync")
+	state.ISR = nil
+	require.True(t, p.forsaken())
+	p.loss = false
+	require.False(t, p.forsaken(), "there is no reason for it to be offline")
+}
+
+func TestADamagedCopyIsNotServed(t *testing.T) {
+	s, _ := mapped(t)
+	s.atlas.damage(s.nodes[1], firstSegment)
+	reply := effect.Reply{Msg: &message.FetchReply{Partitions: []message.FetchedPartition{{ID: part, Records: batch(0, 1, "a")}}}}
+	o := &damageSeen{}
+	o.Stepped(s.World, s.nodes[1], effect.Tick{}, []effect.Effect{reply})
+	s.passed()
+	s.book.replica(1, part).view.Damage = "a bad checksum"
+	o.Stepped(s.World, s.nodes[1], effect.Tick{}, []effect.Effect{reply})
+	s.refused("INV-13", "serves partition 5/0 although its copy is damaged")
+}
+
+// Beyond the promise whole clusters of damaged disks lose nothing in silence.
+func TestBeyondThePromiseNoLossIsHidden(t *testing.T) {
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := uint64(1); seed <= seeds; seed++ {
+		if r := Run(BeyondPlan(seed), Options{}); r.Failure != nil {
+			t.Errorf("seed %d: %s (BeyondPlan)", seed, r.Failure.Sentence)
+		}
+	}
+}
