@@ -3,6 +3,7 @@ package witness
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"time"
 
@@ -91,27 +92,32 @@ func (r *Run) Why() *Story {
 }
 
 // Subject is what the failure is about; if its judge could not tell, the first
-// partition that its sentence names.
+// partition, and the first group, that its sentence names.
 func (r *Run) Subject() Subject {
 	none := Subject{Offset: None}
 	if r.Failure == nil {
 		return none
 	}
 	s := r.Failure.Subject
-	if s.Partition.Topic == 0 && s.Group == "" {
-		s = none
-		for i := 0; i < len(r.Failure.Sentence); i++ {
-			var id record.PartitionID
-			if n, _ := fmt.Sscanf(r.Failure.Sentence[i:], "%d/%d", &id.Topic, &id.Index); n == 2 && r.knows(id) {
-				s.Partition = id
-				break
-			}
+	if s.Partition.Topic != 0 || s.Group != "" {
+		return s
+	}
+	for _, place := range placeInText.FindAllString(r.Failure.Sentence, -1) {
+		if id, _, err := r.ParseRecord(place); err == nil {
+			none.Partition = id
+			break
 		}
 	}
-	return s
+	if m := groupInText.FindStringSubmatch(r.Failure.Sentence); m != nil {
+		none.Group = m[1]
+	}
+	return none
 }
 
-func (r *Run) knows(id record.PartitionID) bool { return r.Topics[id.Topic] != "" }
+var (
+	placeInText = regexp.MustCompile(`[A-Za-z0-9_.-]+/[0-9]+`)
+	groupInText = regexp.MustCompile(`group "([^"]+)"`)
+)
 
 // Led tells what led to a row: what it follows from, and so on, backwards.
 func (r *Run) Led(row int) *Story {

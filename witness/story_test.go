@@ -220,6 +220,9 @@ func TestASubjectIsFoundInTheSentenceWhenTheJudgeNamesNone(t *testing.T) {
 	b.Failure.Subject, b.Failure.Sentence = Subject{Offset: None}, "after 30s partition 11/0 has no leader, 4/5 do"
 	require.Equal(t, Subject{Partition: orders, Offset: None}, b.Subject())
 	require.Equal(t, "partition 11/0 (orders/0)", b.Why().Title)
+	b.Failure.Sentence = `it has no owner: orders/0 of group "billing"`
+	require.Equal(t, Subject{Partition: orders, Offset: None, Group: "billing"}, b.Subject())
+	require.Equal(t, `group "billing": who owns partition 11/0 (orders/0)`, b.Why().Title)
 	b.Failure.Sentence = "nobody knows"
 	require.Equal(t, "what led to event 12", b.Why().Title)
 	b.Failure = nil
