@@ -57,6 +57,7 @@ type caller struct {
 	call       uint64
 	generation uint32
 	request    message.Request
+	since      Span
 }
 
 func newNode(w *World, id int32) *Node {
@@ -176,7 +177,7 @@ func (n *Node) receive(p *simnet.Packet) {
 		m := p.Msg.(message.Request)
 		n.lastToken++
 		if produce, ok := m.(*message.Produce); !ok || produce.Acks != message.AcksNone {
-			n.tokens[n.lastToken] = caller{p.From, p.Call, p.Generation, m}
+			n.tokens[n.lastToken] = caller{p.From, p.Call, p.Generation, m, w.now}
 		}
 		if w.tracing {
 			w.tell("node %d <- client %d %s", n.id, w.clientID(p.From), describe(m))

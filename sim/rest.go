@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -39,6 +40,7 @@ func (w *World) unrest(most int) []string {
 		w.moveUnrest(add)
 		w.groupUnrest(add)
 	}
+	w.requestUnrest(add)
 	for _, u := range w.clients {
 		if u.up && u.plan.Role != auditorRole {
 			if waits, ok := u.script.idle(u); !ok {
@@ -77,6 +79,34 @@ func (w *World) controllerUnrest(add complain) {
 			if n.up && !n.forGood && !image.Live(n.node()) {
 				add("a running broker is fenced", "node %d is up, but the controller holds it fenced", n.id)
 			}
+		}
+	}
+}
+
+// Requests that wait at rest: a fetch waits for records as long as it says, all
+// else is answered at once.
+const (
+	longestFetch   = 20 * Second
+	longestRequest = 3 * Second
+)
+
+// requestUnrest tells of each node the oldest request that it has not answered,
+// when that should have been long ago.
+func (w *World) requestUnrest(add complain) {
+	for _, n := range w.nodes[1:] {
+		oldest := message.Token(0)
+		for token, c := range n.tokens {
+			longest := longestRequest
+			if _, ok := c.request.(*message.Fetch); ok {
+				longest = longestFetch
+			}
+			if w.now-c.since > longest && (oldest == 0 || token < oldest) {
+				oldest = token
+			}
+		}
+		if n.up && oldest > 0 {
+			c := n.tokens[oldest]
+			add("a request is not answered", "node %d has not answered since %v: %s", n.id, time.Duration(c.since), describe(c.request))
 		}
 	}
 }

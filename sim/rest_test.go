@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 )
@@ -58,4 +60,23 @@ func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	r.part.unclean = true
 	judge()
 	s.passed()
+}
+
+func TestARequestThatIsNeverAnsweredIsUnrest(t *testing.T) {
+	s := newStage(t)
+	n := s.nodes[1]
+	n.up = true
+	clear(n.tokens)
+	n.tokens[7] = caller{request: &message.ListOffsets{}, since: 10 * Second}
+	n.tokens[9] = caller{request: &message.Fetch{}, since: 10 * Second}
+	told := func(now Span) (all []string) {
+		s.now = now
+		s.requestUnrest(func(what, format string, args ...any) { all = append(all, what+": "+fmt.Sprintf(format, args...)) })
+		return all
+	}
+	require.Empty(t, told(13*Second))
+	require.Equal(t, []string{"a request is not answered: node 1 has not answered since 10s: ListOffsets{Partitions:[]}"}, told(14*Second))
+	delete(n.tokens, 7)
+	require.Empty(t, told(30*Second))
+	require.Len(t, told(31*Second), 1)
 }
