@@ -77,6 +77,7 @@ type replicaBook struct {
 	view     replica.View  // after the step at hand
 	was      glance        // before it
 	verified record.Offset // memory equals part.committed below this
+	settled  settledBy     // the image by whose settings it was last seen to go
 	appends  int           // since derived state was last compared with a rebuild
 }
 

@@ -28,8 +28,11 @@ func (o *settingsInForce) Stepped(w *World, n *Node, _ effect.Input, _ []effect.
 		return
 	}
 	image := c.Image()
+	by := settledBy{n.run, image.Version()}
 	for _, r := range w.book.touched {
-		o.replica(w, n, image, r.part.id)
+		if r.settled != by && o.replica(w, n, image, r.part.id) {
+			r.settled = by
+		}
 	}
 	for int(n.id) >= len(o.versions) {
 		o.versions = append(o.versions, 0)
@@ -57,18 +60,26 @@ func (o *settingsInForce) Rested(w *World) {
 	}
 }
 
-// replica holds what one replica goes by against its topic in the image.
-func (o *settingsInForce) replica(w *World, n *Node, image *metadata.Image, id record.PartitionID) {
+// settledBy is an image in a run of a node.
+type settledBy struct {
+	run     uint32
+	version message.Version
+}
+
+// replica holds what one replica goes by against its topic in the image. It says
+// whether there was anything to judge.
+func (o *settingsInForce) replica(w *World, n *Node, image *metadata.Image, id record.PartitionID) bool {
 	least, retention, segment, ok := n.Core().Replicas().Goes(id)
 	t, p := image.Topic(id.Topic), image.Partition(id)
 	if !ok || t == nil || p == nil {
-		return
+		return false
 	}
 	want := log.RetentionOf(t.Config)
 	if t.Config.Internal {
 		want = log.Retention{Age: -1}
 	}
 	o.topic(w, n, id, least, metadata.MinInsync(t.Config, metadata.Factor(p)), retention, want, segment, t.Config.SegmentBytes)
+	return true
 }
 
 func (o *settingsInForce) topic(w *World, n *Node, id record.PartitionID, least, wantLeast int, kept, wantKept log.Retention, segment, wantSegment int32) {
