@@ -34,6 +34,7 @@ type retirement struct {
 	until   Span // given up then
 	back    Span
 	stopped bool
+	asked   Span // when its removal was asked for last
 }
 
 // act takes every retirement as far as it goes now.
@@ -74,7 +75,8 @@ func (o *operator) retire(w *World, u *user, r *retirement) bool {
 			n.step(effect.Shutdown{})
 			w.in(30*Second, event{kind: evNodeDies, place: n.id, run: n.run, arg: 2})
 		}
-	case b.Fenced && o.open == 0:
+	case b.Fenced && w.now > r.asked+Second:
+		r.asked = w.now
 		o.order(u, "remove-broker", &message.UnregisterBroker{Node: n.node()})
 	}
 	return true

@@ -10,7 +10,7 @@ func operations() []swarm {
 		{"cancel-reassign", 20, [2]int64{800, 6000}, (*faultDraw).cancelMove},
 		{"throttle", 20, [2]int64{3000, 12_000}, (*faultDraw).throttle},
 		{"drain", 25, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onSpare(Drain, 2000, 12_000) }},
-		{"retire", 25, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onSpare(Retire, 500, 9000) }},
+		{"retire", 30, [2]int64{4000, 15_000}, (*faultDraw).retire},
 		{"remove-broker", 8, [2]int64{2000, 10_000}, func(d *faultDraw) Fault { return d.onNode(RemoveBroker, 0, 0) }},
 		{"move-leader", 20, [2]int64{800, 6000}, func(d *faultDraw) Fault { return Fault{Kind: MoveLeader, Topic: d.anyTopic().Name} }},
 	}
@@ -23,6 +23,17 @@ func (d *faultDraw) onSpare(kind FaultKind, low, high int64) Fault {
 		return Fault{}
 	}
 	return d.onNode(kind, low, high)
+}
+
+// retire takes a node out that is no controller: others must be removed from
+// those first.
+func (d *faultDraw) retire() Fault {
+	c := &d.plan.Cluster
+	if c.Nodes == c.Voters {
+		return Fault{}
+	}
+	node := int(d.r.Between(int64(c.Voters)+1, int64(c.Nodes)))
+	return d.span(Fault{Kind: Retire, Node: node}, 3000, 12_000)
 }
 
 // cancelMove calls off the move of one partition, or all moves.
