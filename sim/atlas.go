@@ -35,6 +35,9 @@ type ailment struct {
 	owed, mended map[record.PartitionID]bool
 	// hits are the files of each log that were damaged and not given up since.
 	hits map[record.PartitionID][]string
+	// scars are logs that were hit and not written anew on the disk since: what was
+	// found once is found again until then.
+	scars map[record.PartitionID]bool
 	// beside are copies that counted before something beside their records was
 	// hit: see repairs.
 	beside  map[record.PartitionID]bool
@@ -65,6 +68,12 @@ func (a *atlas) excuses(n *Node, err error) bool {
 func (a *atlas) clean(node int32, id record.PartitionID) bool {
 	ail := &a.ails[node]
 	return len(ail.owed) == 0 || !ail.owed[id]
+}
+
+// sound says whether recovery must find all of a log that was flushed: the copy
+// counts, and what once damaged it is no longer on the disk.
+func (a *atlas) sound(node int32, id record.PartitionID) bool {
+	return a.clean(node, id) && (len(a.ails[node].scars) == 0 || !a.ails[node].scars[id])
 }
 
 // hurt says whether anything was ever done to durable data of a node that it
@@ -178,6 +187,7 @@ func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 	if ail.owed == nil {
 		ail.owed, ail.mended = map[record.PartitionID]bool{}, map[record.PartitionID]bool{}
 		ail.hits, ail.beside = map[record.PartitionID][]string{}, map[record.PartitionID]bool{}
+		ail.scars = map[record.PartitionID]bool{}
 	}
 	for _, part := range a.world.book.list {
 		if a.placed(node, part) && hit(part) {
@@ -243,6 +253,7 @@ func (a *atlas) swapped(n *Node) {
 	ail := &a.ails[n.id]
 	ail.damaged, ail.failing, ail.journal, ail.reserved = false, false, false, false
 	clear(ail.hits)
+	clear(ail.scars)
 	clear(ail.beside)
 	a.world.mark(markDiskSwapped)
 }
@@ -273,6 +284,7 @@ func (a *atlas) damage(n *Node, path string) {
 	ail := &a.ails[n.id]
 	for _, part := range a.world.book.list {
 		if ail.owed[part.id] && holdsLog(path, part.id) {
+			ail.scars[part.id] = true
 			ail.hits[part.id] = append(ail.hits[part.id], path)
 		}
 	}
@@ -361,7 +373,8 @@ func (w *World) strikeDisk(f *activeFault) {
 	case FullDisk:
 		room := int64(max(1, f.plan.Strength))
 		d.disk.SetCapacity(max(1, d.disk.Used()+room))
-		f.undo = append(f.undo, func() { d.disk.SetCapacity(0) })
+		d.fullOnPurpose = true
+		f.undo = append(f.undo, func() { d.disk.SetCapacity(0); d.fullOnPurpose = false })
 	case FailFlush:
 		if n.up {
 			w.atlas.ails[n.id].failing = true

@@ -96,3 +96,18 @@ func TestBeyondThePromiseNoLossIsHidden(t *testing.T) {
 		}
 	}
 }
+
+// Damage that recovery has reported counts as given up, but stays on the disk,
+// and is found again, until a change of the log takes it away.
+func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
+	s, _ := mapped(t)
+	require.True(t, s.atlas.sound(3, part))
+	s.atlas.damage(s.nodes[3], firstSegment)
+	delete(s.atlas.ails[3].owed, part) // found, out of the in-sync set, and elected all the same
+	require.True(t, s.atlas.clean(3, part))
+	require.False(t, s.atlas.sound(3, part))
+	s.atlas.rewritten(3, effect.TrimPrefix{Log: part, Start: 1})
+	require.False(t, s.atlas.sound(3, part))
+	s.atlas.rewritten(3, effect.Truncate{Log: part})
+	require.True(t, s.atlas.sound(3, part))
+}

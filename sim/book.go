@@ -248,6 +248,7 @@ func (b *book) wrote(n *Node, e effect.Append) {
 func (b *book) changed(n *Node, e effect.Effect) {
 	r := b.replica(n.id, logOf(e))
 	r.disk.apply(e)
+	n.world.atlas.rewritten(n.id, e)
 	switch e := e.(type) {
 	case effect.CreateLog:
 		r.exists, r.durable = true, e.Start

@@ -39,12 +39,13 @@ type drive struct {
 	reads                []effect.Input // results by slot, on their way to the core; nil: free
 	freeReads            []uint64
 
-	stalled bool
-	slow    int64 // times slower
-	armed   bool  // a crash inside an operation is armed
-	armedAs death
-	exact   *ExactCrash // the power goes now, as the plan says
-	done    []effect.Input
+	stalled       bool
+	slow          int64 // times slower
+	armed         bool  // a crash inside an operation is armed
+	armedAs       death
+	fullOnPurpose bool        // a fault has taken the room away
+	exact         *ExactCrash // the power goes now, as the plan says
+	done          []effect.Input
 }
 
 // openLog is what the driver knows about a log: who holds a pointer to it can
@@ -89,7 +90,8 @@ func (d *drive) open() (effect.Recovered, bool) {
 		return found, false
 	}
 	if err != nil {
-		if !w.atlas.excuses(d.node, err) {
+		// An empty disk without room for the least bytes of a data folder is refused.
+		if !(errors.Is(err, storage.ErrNoRoom) && d.fullOnPurpose) && !w.atlas.excuses(d.node, err) {
 			w.fail("INV-11", d.node.id, "a data folder cannot be opened", "node %d cannot recover its disk: %v", d.node.id, err)
 		}
 		d.disk.Kill()

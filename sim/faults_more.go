@@ -221,6 +221,7 @@ func (a *atlas) repairs(node int32, log *effect.RecoveredLog) {
 	}
 	delete(ail.hits, log.ID)
 	delete(ail.beside, log.ID)
+	delete(ail.scars, log.ID)
 	delete(ail.owed, log.ID)
 	delete(ail.mended, log.ID)
 	if len(ail.owed) == 0 {
@@ -269,5 +270,18 @@ func (w *World) restartDamaged() {
 				break
 			}
 		}
+	}
+}
+
+// rewritten notes that a disk has carried out a change of a log that takes away
+// what recovery complained of.
+func (a *atlas) rewritten(node int32, e effect.Effect) {
+	ail := &a.ails[node]
+	if len(ail.scars) == 0 {
+		return
+	}
+	switch e.(type) {
+	case effect.CreateLog, effect.DeleteLog, effect.Truncate, effect.Reset:
+		delete(ail.scars, logOf(e))
 	}
 }

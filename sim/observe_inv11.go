@@ -16,7 +16,7 @@ func (o *exactRecovery) Started(w *World, n *Node, found *effect.Recovered) {
 	seen := 0
 	for i := range found.Logs {
 		f := &found.Logs[i]
-		hurt := !w.atlas.clean(n.id, f.ID)
+		hurt := !w.atlas.sound(n.id, f.ID)
 		if f.Damage != "" {
 			w.mark(markDamageFound)
 			if !hurt {
@@ -100,7 +100,7 @@ func (o *exactRecovery) missing(w *World, n *Node, found *effect.Recovered) {
 	}
 	torn := w.book.node(n.id).torn
 	for _, p := range w.book.list {
-		if r := p.at(n.id); r != nil && r.exists && r.durable > r.disk.start && !have[p.id] && w.atlas.clean(n.id, p.id) && (torn == nil || logOf(torn) != p.id) {
+		if r := p.at(n.id); r != nil && r.exists && r.durable > r.disk.start && !have[p.id] && w.atlas.sound(n.id, p.id) && (torn == nil || logOf(torn) != p.id) {
 			w.fail("INV-11", n.id, "recovery loses a whole log", "node %d does not find the log of partition %s, which was there and flushed up to %d", n.id, p.id, r.durable)
 			return
 		}

@@ -103,6 +103,7 @@ func (w *World) heal() {
 func (n *Node) mend() {
 	n.drive.stalled, n.drive.slow, n.crashLoops = false, 1, 0
 	n.drive.disk.SetCapacity(0)
+	n.drive.fullOnPurpose = false
 	n.drive.disk.FailSync(0, n.drive.chaos)
 	n.drive.disarm()
 	n.clock.setRate(n.world.now, 1000)
