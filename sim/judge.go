@@ -13,6 +13,9 @@ import (
 // and has been read. What they find breaks the run like a state that an
 // observer finds; the event is then the last one of the run.
 func (w *World) judge() {
+	if w.fruitless(); w.failure != nil {
+		return
+	}
 	if took := w.options.checking; took != nil {
 		begun := time.Now()
 		defer func() { *took += time.Since(begun) }()
@@ -39,6 +42,32 @@ func (w *World) judge() {
 		w.fail(v.Invariant, 0, v.Anomaly, "%s: %s", v.Anomaly, v.Text)
 		w.about(subjectOfViolation(&v, c.Operations))
 		return
+	}
+}
+
+// fewPublishes is how often a producer must have tried before it is held against
+// the cluster that nothing came of it.
+const fewPublishes = 10
+
+// fruitless is the part of INV-34 that only clients see: a producer that asked
+// for an answer, and was there while nothing was wrong yet, got something through.
+func (w *World) fruitless() {
+	tried, done := make([]int, len(w.clients)+1), make([]int, len(w.clients)+1)
+	ops := w.history.Operations()
+	for i := range ops {
+		if op := &ops[i]; op.Kind == history.Publish && int(op.Client) < len(tried) {
+			tried[op.Client]++
+			if op.Outcome == history.OK {
+				done[op.Client]++
+			}
+		}
+	}
+	for i := range w.plan.Clients {
+		p := &w.plan.Clients[i]
+		if p.Role == Producer && p.Acks != 0 && p.Start == 0 && p.ID < len(tried) && tried[p.ID] >= fewPublishes && done[p.ID] == 0 {
+			w.fail("INV-34", 0, "a producer gets nothing through", "client %d published %d times in the whole run, and was never told that it is stored", p.ID, tried[p.ID])
+			return
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/history"
 )
 
 // Readers must find all that was ever committed, whatever a leader says. Only
@@ -79,4 +80,25 @@ func TestARequestThatIsNeverAnsweredIsUnrest(t *testing.T) {
 	delete(n.tokens, 7)
 	require.Empty(t, told(30*Second))
 	require.Len(t, told(31*Second), 1)
+}
+
+func TestAProducerThatGetsNothingThroughIsRefused(t *testing.T) {
+	s := newStage(t)
+	p := &s.plan.Clients[0]
+	p.Role, p.Acks, p.Start = Producer, -1, 0
+	publish := func(outcome history.Outcome) {
+		id := s.history.Begin(history.Operation{Kind: history.Publish, Client: int32(p.ID)})
+		s.history.End(id, 1, outcome, nil)
+	}
+	for range fewPublishes - 1 {
+		publish(history.Failed)
+	}
+	s.fruitless()
+	s.passed()
+	publish(history.Unknown)
+	s.fruitless()
+	s.refused("INV-34", "published 10 times in the whole run, and was never told")
+	publish(history.OK)
+	s.fruitless()
+	s.passed()
 }
