@@ -200,6 +200,11 @@ func (q *Quorum) Tick(now message.Time, out *Out) {
 func (q *Quorum) campaign(now message.Time, out *Out) {
 	q.wait(now)
 	if !q.members.votes(q.self) {
+		// Nor does it know any more who leads: it must not send others there.
+		if err := q.node.ForgetLeader(); err != nil {
+			panic("quorum: the engine does not forget its leader: " + err.Error())
+		}
+		q.drain(now, out)
 		return
 	}
 	if spent := q.journal.identity.spent; q.journal.term < spent {
