@@ -74,7 +74,8 @@ func (l *leader) lags(m *Manager, now message.Now, p *peer) bool {
 // the run that spoke is the one that the controller knows (KIP-903); it holds
 // durably everything below the high watermark, and everything below the start
 // of this epoch, up to which records may be committed that this leader does not
-// know of as such (KAFKA-7128); it has given up what clients no longer see; and
+// know of as such (KAFKA-7128); it has given up what clients no longer see, or
+// will not once this log's own start, already decided, is durable; and
 // it would not be dropped again at once, which the first two do not rule out
 // while the high watermark stands still.
 func (l *leader) mayJoin(m *Manager, now message.Now, p *peer) bool {
@@ -82,7 +83,7 @@ func (l *leader) mayJoin(m *Manager, now message.Now, p *peer) bool {
 	return b.Available && b.Epoch == p.brokerEpoch &&
 		slices.Contains(l.r.state.Replicas, p.node) &&
 		p.flushed >= l.r.highWatermark && p.flushed >= l.epochStart &&
-		p.logStart >= l.r.trimmed && !l.lags(m, now, p)
+		p.logStart >= l.r.log.Start() && !l.lags(m, now, p)
 }
 
 // reviewISR proposes another in-sync set if one is due and none is on its way.

@@ -290,6 +290,31 @@ func TestAReplicaJoinsOnlyWithTheLogStartThatIsShown(t *testing.T) {
 	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
 }
 
+// The leader has decided on its start, and its disk has still to confirm it: who
+// joins meanwhile with the old one may lead next, and show that.
+func TestNoReplicaJoinsBelowAStartThatIsOnItsWay(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.put(1, "a", "b")
+	w.pass(message.Second)
+	w.node(3).crash()
+	w.setISR(p0, 1, 2)
+	w.run()
+	w.node(1).holdReads = true
+	w.deleteBefore(1, 2)
+	w.pass(message.Second)
+	n := w.node(3)
+	n.start()
+	n.holdReads = true
+	w.pass(message.Second)
+	require.EqualValues(t, 0, w.node(1).view(p0).ShownStart)
+	require.Equal(t, []message.NodeID{1, 2}, w.parts[p0].ISR)
+	w.node(1).holdReads, n.holdReads = false, false
+	w.pass(2 * message.Second)
+	require.EqualValues(t, 2, w.node(1).view(p0).ShownStart)
+	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
+}
+
 // KIP-497: a member must hold all that is committed.
 func TestAReplicaJoinsOnlyWithAllBelowTheHighWatermark(t *testing.T) {
 	w := newWorld(t, 3)
