@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -142,7 +143,7 @@ said of the survivors is kept in [survivors.yaml](../scenarios/survivors.yaml).
 		if j != nil {
 			why = string(j.Verdict) + ": " + j.Why
 		}
-		fmt.Fprintf(w, "| %s `%s` | %s: `%s` → `%s` | %s | %s |\n", f.File, f.Func, f.Operator, cell(f.Before), cell(f.After), cell(now), cell(why))
+		fmt.Fprintf(w, "| %s `%s` | %s: `%s` → `%s` | %s | %s |\n", f.File, f.Func, f.Operator, cell(f.Before), cell(cmp.Or(f.After, "nothing")), cell(now), cell(why))
 	}
 }
 
