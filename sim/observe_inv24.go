@@ -131,7 +131,7 @@ func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *messa
 			continue
 		}
 		last := b.before(came)
-		if last != nil && got.Offset == message.NoOffset && o.mayExpire(w, asked.Group, last.at) {
+		if last != nil && got.Offset == message.NoOffset && o.mayExpire(w, asked.Group, last.came) {
 			w.mark(markPositionsExpired)
 			continue
 		}
@@ -162,9 +162,10 @@ func (o *committedOffsets) beaten(w *World, n *Node, r message.Request, m *messa
 }
 
 // mayExpire says whether the positions of a group may be gone because it had no
-// member for so long, after the step in which the last one was acknowledged.
-// Where wall clocks are wrong nobody can tell.
-func (o *committedOffsets) mayExpire(w *World, g string, acked uint64) bool {
+// member for so long, after the step in which the last one came: it may have
+// waited for its acknowledgement, and what made it expire may stand behind it in
+// the log by then. Where wall clocks are wrong nobody can tell.
+func (o *committedOffsets) mayExpire(w *World, g string, came uint64) bool {
 	keep := w.plan.Timing.OffsetRetention
 	if keep == 0 {
 		return false
@@ -174,7 +175,7 @@ func (o *committedOffsets) mayExpire(w *World, g string, acked uint64) bool {
 			return true
 		}
 	}
-	return o.lapsed[g] > acked || w.now-o.alive[g] >= keep-Millisecond
+	return o.lapsed[g] > came || w.now-o.alive[g] >= keep-Millisecond
 }
 
 // before is the last commit that was acknowledged before a step.
