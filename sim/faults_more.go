@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
@@ -160,7 +161,9 @@ func (w *World) replaceDisk(n *Node) {
 	if !w.atlas.ails[n.id].journal {
 		return
 	}
-	if n.forGood || !w.atlas.covered(n.id) {
+	if !w.atlas.covered(n.id) && w.phase > faulting {
+		w.atlas.uncovered(n.id) // nobody else will come: what only this disk has is given up for its voter
+	} else if n.forGood || !w.atlas.covered(n.id) {
 		w.in(Second, event{kind: evReplaceDisk, place: n.id})
 		return
 	}
@@ -284,4 +287,16 @@ func (a *atlas) rewritten(node int32, e effect.Effect) {
 	case effect.CreateLog, effect.DeleteLog, effect.Truncate, effect.Reset:
 		delete(ail.scars, logOf(e))
 	}
+}
+
+// uncovered concedes the partitions of which a node, whose disk must be replaced,
+// holds the last copy: the others fell out of the in-sync set since.
+func (a *atlas) uncovered(node int32) {
+	a.each(node, func(part *partBook, state *message.PartitionChange) bool {
+		if !a.covers(node, part, state) {
+			part.loss = true
+			a.world.mark(markConceded)
+		}
+		return true
+	})
 }

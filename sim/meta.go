@@ -90,6 +90,9 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		w.markChange(part.state, state)
 		part.state = state
 		if state.Unclean {
+			if r := part.at(int32(state.Leader)); !part.unclean && (r == nil || r.durable < part.high) {
+				w.mark(markGivenUp)
+			}
 			part.unclean = true
 		}
 		w.atlas.follow(state)
