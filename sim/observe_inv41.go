@@ -23,7 +23,7 @@ type quorumInForce struct {
 
 func (*quorumInForce) Invariant() string { return "INV-41" }
 
-func (*quorumInForce) Looks() scope { return ofSaves | ofMessages | ofImages }
+func (*quorumInForce) Looks() scope { return ofSaves | ofMessages | ofImages | ofTicks }
 
 func (o *quorumInForce) at(n *Node) *journalTail {
 	for int(n.id) >= len(o.journals) {

@@ -13,24 +13,45 @@ import (
 // measured on the broker's own clock, by a bucket that leaks at that rate: what
 // is in it is what came too early. A burst and, for each such replica, one answer
 // of one batch are allowed.
+//
+// An answer belongs to the throttle under which it was asked for. So each throttle
+// has a bucket of its own, and what was asked for before a change of it is poured
+// into the one of before: there is no moment in which nothing is counted.
 type heldToThrottle struct {
 	blind
 	nodes []throttled // by node id
 }
 
+// throttled is a node in one run.
 type throttled struct {
-	run   uint32
-	rate  int64
+	run     uint32
+	buckets []bucket // one for each throttle that it went by; the last is the present one
+	asked   []pacedAsk
+	most    int64 // bytes of the largest batch that came
+}
+
+// bucket is what came under one throttle.
+type bucket struct {
+	rate  int64 // bytes a second; 0: no limit
 	level int64 // bytes
 	at    message.Time
-	most  int64 // bytes of the largest batch that came
 	// sharers is how many replicas have been held back at once, at most, since the
 	// bucket was empty.
 	sharers int
-	settled message.Time // until then, answers may be to what was asked under another throttle
 }
 
+// pacedAsk is the position that a replica stated last: the bucket of the throttle
+// under which it did so, or unpaced when it was not being added.
+type pacedAsk struct {
+	id record.PartitionID
+	of int
+}
+
+const unpaced = -1
+
 func (*heldToThrottle) Invariant() string { return "INV-45" }
+
+func (*heldToThrottle) Looks() scope { return ofMessages | ofSends | ofImages }
 
 func (o *heldToThrottle) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	c := n.Core()
@@ -38,51 +59,59 @@ func (o *heldToThrottle) Stepped(w *World, n *Node, in effect.Input, out []effec
 		return
 	}
 	t := o.of(n)
-	if rate := c.Image().Throttle(); t.run != n.run || t.rate != rate {
-		t.changes(n, rate, n.clock.now(w.now).Mono)
-	}
-	if t.rate == 0 {
+	changed := t.goes(n.run, c.Image().Throttle(), n.clock.now(w.now).Mono)
+	if c.Image().Moving() == 0 {
+		t.asked = t.asked[:0]
 		return
 	}
-	received, ok := in.(effect.Received)
-	if !ok {
-		return
+	if received, ok := in.(effect.Received); ok {
+		if reply, ok := received.Msg.(*message.ReplicaFetchReply); ok {
+			o.copied(w, n, t, reply, out)
+		}
 	}
-	if reply, ok := received.Msg.(*message.ReplicaFetchReply); ok {
-		o.copied(w, n, t, reply, out)
+	for _, e := range out {
+		if s, ok := e.(effect.Send); ok {
+			if fetch, ok := s.Msg.(*message.ReplicaFetch); ok {
+				for i := range fetch.Partitions {
+					id := fetch.Partitions[i].ID
+					t.asks(id, beingAdded(n, id), changed)
+				}
+			}
+		}
 	}
 }
 
-// copied pours what came for replicas being added into the bucket.
+// copied pours what came for replicas being added into the buckets.
 func (o *heldToThrottle) copied(w *World, n *Node, t *throttled, reply *message.ReplicaFetchReply, out []effect.Effect) {
-	c, now := n.Core(), n.clock.now(w.now).Mono
-	t.leak(now)
+	now := n.clock.now(w.now).Mono
 	for i := range reply.Partitions {
 		part := &reply.Partitions[i]
-		if len(part.Records) == 0 {
-			continue
-		}
-		p := c.Image().Partition(part.ID)
-		if p == nil || !contains(p.Adding, n.node()) || contains(p.ISR, n.node()) || !takes(out, part.ID) {
+		if len(part.Records) == 0 || !beingAdded(n, part.ID) || !takes(out, part.ID) {
 			continue
 		}
 		it := record.Batches(part.Records)
 		for it.Next() {
 			t.most = max(t.most, int64(len(it.Bytes)))
 		}
-		if now >= t.settled { // else it was asked for under another throttle
-			t.level += int64(len(part.Records))
+		b := t.pours(part.ID, int64(len(part.Records)), now)
+		if b == nil {
+			continue
+		}
+		b.sharers = max(b.sharers, o.adding(n))
+		if allowed := t.allowed(b); b.level > allowed {
+			w.fail("INV-45", n.id, "a replica being added copies beyond the throttle", "node %d is %d bytes ahead of the throttle of %d bytes a second, where %d are allowed for a burst", n.id, b.level, b.rate, allowed)
+			return
 		}
 	}
-	if c.Replicas().HeldBack() > 0 {
+	if n.Core().Replicas().HeldBack() > 0 {
 		w.mark(markCopyHeldBack)
 	}
-	if t.level > 0 {
-		t.sharers = max(t.sharers, o.adding(n))
-	}
-	if allowed := t.rate + int64(t.sharers)*2*t.most; t.level > allowed {
-		w.fail("INV-45", n.id, "a replica being added copies beyond the throttle", "node %d is %d bytes ahead of the throttle of %d bytes a second, where %d are allowed for a burst", n.id, t.level, t.rate, allowed)
-	}
+}
+
+// beingAdded says whether a node's replica is copied for a move and not in sync.
+func beingAdded(n *Node, id record.PartitionID) bool {
+	p := n.Core().Image().Partition(id)
+	return p != nil && contains(p.Adding, n.node()) && !contains(p.ISR, n.node())
 }
 
 // takes says whether a step appends to a log.
@@ -93,7 +122,7 @@ func takes(out []effect.Effect, id record.PartitionID) bool {
 	})
 }
 
-// of is the bucket of a node.
+// of is what is known of a node.
 func (o *heldToThrottle) of(n *Node) *throttled {
 	for int(n.id) >= len(o.nodes) {
 		o.nodes = append(o.nodes, throttled{})
@@ -101,23 +130,76 @@ func (o *heldToThrottle) of(n *Node) *throttled {
 	return &o.nodes[n.id]
 }
 
-// changes begins anew with another throttle, or in another run.
-func (t *throttled) changes(n *Node, rate int64, now message.Time) {
-	const answered = 5 * message.Second // or the session is opened anew
-	before := *t
-	*t = throttled{run: n.run, rate: rate, at: now}
-	if before.run == n.run {
-		t.settled = now.Add(answered)
+// goes notes by which throttle a node goes, and says whether that has changed.
+func (t *throttled) goes(run uint32, rate int64, now message.Time) (changed bool) {
+	if t.run != run {
+		*t = throttled{run: run, asked: t.asked[:0], buckets: t.buckets[:0]}
+	}
+	if k := len(t.buckets); k > 0 && t.buckets[k-1].rate == rate {
+		return false
+	}
+	t.buckets = append(t.buckets, bucket{rate: rate, at: now})
+	return len(t.buckets) > 1
+}
+
+// asks notes a position that a replica states. In the step that changes the
+// throttle it may do so before the change or after it: the larger one counts.
+func (t *throttled) asks(id record.PartitionID, added, changed bool) {
+	a := t.ask(id)
+	if a == nil {
+		t.asked = append(t.asked, pacedAsk{id: id})
+		a = &t.asked[len(t.asked)-1]
+	}
+	a.of = len(t.buckets) - 1
+	switch {
+	case !added:
+		a.of = unpaced
+	case changed:
+		was, is := t.buckets[a.of-1].rate, t.buckets[a.of].rate
+		if was == 0 || is != 0 && was > is {
+			a.of--
+		}
 	}
 }
 
-// leak lets out what time allows.
-func (t *throttled) leak(now message.Time) {
-	gone := int64(now.Sub(t.at)) / int64(message.Microsecond)
-	if t.level = max(0, t.level-t.rate*gone/1_000_000); t.level == 0 {
-		t.sharers = 0
+// ask is the position that a replica stated last; nil: none that is known of.
+func (t *throttled) ask(id record.PartitionID) *pacedAsk {
+	k := slices.IndexFunc(t.asked, func(a pacedAsk) bool { return a.id == id })
+	if k < 0 {
+		return nil
 	}
-	t.at = t.at.Add(message.Duration(gone) * message.Microsecond)
+	return &t.asked[k]
+}
+
+// pours adds what came for a replica to the bucket of the throttle under which it
+// was asked for, and returns that; nil: no limit was in force for it then. One
+// answer answers: if another comes, it must keep to the throttle of now.
+func (t *throttled) pours(id record.PartitionID, bytes int64, now message.Time) *bucket {
+	a := t.ask(id)
+	if a == nil {
+		return nil
+	}
+	of := a.of
+	a.of = len(t.buckets) - 1
+	if of == unpaced || t.buckets[of].rate == 0 {
+		return nil
+	}
+	b := &t.buckets[of]
+	b.leak(now)
+	b.level += bytes
+	return b
+}
+
+// allowed is how much may be in a bucket.
+func (t *throttled) allowed(b *bucket) int64 { return b.rate + int64(b.sharers)*2*t.most }
+
+// leak lets out what time allows.
+func (b *bucket) leak(now message.Time) {
+	gone := int64(now.Sub(b.at)) / int64(message.Microsecond)
+	if b.level = max(0, b.level-b.rate*gone/1_000_000); b.level == 0 {
+		b.sharers = 0
+	}
+	b.at = b.at.Add(message.Duration(gone) * message.Microsecond)
 }
 
 // adding counts the replicas of a node that are being added and not in sync.

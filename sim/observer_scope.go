@@ -18,6 +18,7 @@ const (
 	ofReplies                    // the node answers a client
 	ofAppends                    // the node appends to a log
 	ofCuts                       // a log is made, deleted, truncated, reset or trimmed
+	ofTicks                      // time went by
 	ofAny                        // every step is of this
 )
 
@@ -49,6 +50,8 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 		s |= ofReads
 	case effect.QuorumSaved:
 		s |= ofSaves
+	case effect.Tick:
+		s |= ofTicks
 	}
 	for _, e := range out {
 		switch e.(type) {
@@ -97,4 +100,3 @@ func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofRep
 func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies }
 func (*safeMoves) Looks() scope          { return ofImages }
 func (*ownedLogs) Looks() scope          { return ofImages | ofCuts }
-func (*heldToThrottle) Looks() scope     { return ofMessages }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 )
@@ -110,22 +112,62 @@ func TestReplicasWhereNoneMayBeAreRefused(t *testing.T) {
 	s.refused("INV-44", "while it was not fenced")
 }
 
+// copies plays a broker that copies one replica: it asks under the throttle in
+// force, and gets so many bytes at once.
+type copies struct {
+	throttled
+	now message.Time
+}
+
+func (c *copies) pass(ms int) { c.now = c.now.Add(message.Duration(ms) * message.Millisecond) }
+
+// set changes the throttle; a position is stated in that very step, too.
+func (c *copies) set(rate int64) { c.asks(part, true, c.goes(1, rate, c.now)) }
+
+// came says whether what came is within the throttle, and asks for more.
+func (c *copies) came(bytes int64) bool {
+	b := c.pours(part, bytes, c.now)
+	c.asks(part, true, c.goes(1, c.buckets[len(c.buckets)-1].rate, c.now))
+	return b == nil || b.level <= c.allowed(b)
+}
+
 // What is copied for replicas being added is a bucket that leaks.
 func TestCopiesBeyondTheThrottleAreRefused(t *testing.T) {
-	b := throttled{rate: 1000}
-	copied := func(ms int, bytes int64) bool {
-		b.leak(message.Time(0).Add(message.Duration(ms) * message.Millisecond))
-		b.level += bytes
-		return b.level <= b.rate
+	c := &copies{}
+	c.set(1000)
+	for range 20 {
+		require.True(t, c.came(1000), "it keeps to the throttle")
+		c.pass(1000)
 	}
-	for i := range 20 {
-		if !copied(1000*i, 1000) {
-			t.Fatal("what keeps to the throttle is refused")
-		}
-	}
-	if copied(19_500, 1000) {
-		t.Fatal("a second's worth in half a second passes, on top of a burst")
-	}
+	require.True(t, c.came(1000))
+	c.pass(500)
+	require.False(t, c.came(1000), "a second's worth in half a second, on top of a burst")
+}
+
+// A change of the throttle excuses one answer, and blinds nobody.
+func TestCopiesSoonAfterAChangeOfTheThrottleAreJudged(t *testing.T) {
+	c := &copies{}
+	c.set(100_000)
+	require.True(t, c.came(50_000))
+	c.set(1000)
+	require.True(t, c.came(50_000), "it was asked for when 100000 bytes a second were allowed")
+	c.pass(10)
+	require.True(t, c.came(1000), "a burst")
+	c.pass(10)
+	require.False(t, c.came(1000), "20 ms after the change twice a burst has come")
+
+	c = &copies{}
+	c.set(0)
+	c.set(1000)
+	require.True(t, c.came(1<<30), "it was asked for when there was no limit")
+	require.False(t, c.came(1<<20), "and this under the limit")
+
+	c = &copies{}
+	c.set(1000)
+	require.True(t, c.came(1000))
+	c.asks(part, true, false)
+	c.goes(1, 100_000, c.now)
+	require.False(t, c.came(2000), "a larger throttle is not for what was asked under the smaller one")
 }
 
 func TestMetadataToldOtherwiseThanCommittedIsRefused(t *testing.T) {

@@ -1,0 +1,34 @@
+package sim
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestObserversSeeAllThatTheySayTheyLookAt plays seeds twice: once as campaigns
+// do, and once with every observer called after every step. An observer that
+// learns, marks or refuses something in a step that its Looks does not name
+// differs at the end.
+func TestObserversSeeAllThatTheySayTheyLookAt(t *testing.T) {
+	plans := []*Plan{NewPlan(1), NewPlan(2), NewPlan(11), FiveBrokers(3)}
+	if testing.Short() {
+		plans = plans[:2]
+	}
+	for _, plan := range plans {
+		told, all := newWorld(plan, Options{}), newWorld(plan, Options{})
+		for i := range all.looks {
+			all.looks[i] = ofAny
+		}
+		told.play()
+		all.play()
+		require.Equal(t, told.result().Marks, all.result().Marks, "seed %d", plan.Seed)
+		require.Equal(t, told.failure, all.failure, "seed %d", plan.Seed)
+		for i, o := range told.observers {
+			if !reflect.DeepEqual(o, all.observers[i]) {
+				t.Errorf("seed %d: %T (%s) sees something in steps that its Looks does not name", plan.Seed, o, o.Invariant())
+			}
+		}
+	}
+}
