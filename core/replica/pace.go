@@ -14,11 +14,16 @@ import (
 type pace struct {
 	rate    int64        // bytes a second; 0: no limit
 	tokens  int64        // bytes that may come now; below 0 after a batch that was too large
+	parts   int64        // of the next byte; aByte of them are one
 	at      message.Time // when tokens was right
 	parked  []*replica   // wait for tokens
 	sharers int64        // those that tokens are divided among
 	timer   timer        // when there are tokens again
 }
+
+// aByte is how many parts of a byte make one: at a rate of n bytes a second each
+// microsecond brings n of them.
+const aByte = int64(message.Second / message.Microsecond)
 
 // burst is how much may come at once after a rest: what a quarter of a second
 // gives.
@@ -43,24 +48,22 @@ func (m *Manager) SetPace(now message.Now, rate int64, out *Out) {
 	m.finish(now, out)
 }
 
-// refill adds what time has brought. Parts of a byte stay in at.
+// refill adds what time has brought.
 func (p *pace) refill(now message.Time) {
 	if p.rate == 0 || now.Sub(p.at) >= message.Second && p.tokens >= 0 {
-		p.tokens, p.at = p.burst(), now
+		p.tokens, p.parts, p.at = p.burst(), 0, now
 		return
 	}
-	for now > p.at && p.tokens < p.burst() {
+	for p.tokens < p.burst() {
 		span := min(now.Sub(p.at), message.Second) / message.Microsecond // rate is at most LargestThrottle
-		earned := p.rate * int64(span) / int64(message.Second/message.Microsecond)
-		if earned == 0 {
+		if span <= 0 {
 			return
 		}
-		p.tokens += earned
-		p.at = p.at.Add(message.Duration(earned*int64(message.Second/message.Microsecond)/p.rate) * message.Microsecond)
+		earned := p.rate*int64(span) + p.parts
+		p.tokens, p.parts = p.tokens+earned/aByte, earned%aByte
+		p.at = p.at.Add(span * message.Microsecond)
 	}
-	if p.tokens >= p.burst() {
-		p.tokens, p.at = p.burst(), now
-	}
+	p.tokens, p.parts, p.at = p.burst(), 0, now
 }
 
 // spend notes what came for a replica that is being added.
@@ -77,7 +80,7 @@ func (p *pace) spend(m *Manager, now message.Now, r *replica, bytes int) {
 
 // await sets the timer to when there are tokens again.
 func (p *pace) await(m *Manager, now message.Now) {
-	micros := (1 - p.tokens) * int64(message.Second/message.Microsecond) / p.rate
+	micros := (1 - p.tokens) * aByte / p.rate
 	m.timers.Set(&p.timer, max(p.at.Add(message.Duration(micros+1)*message.Microsecond), now.Mono+1))
 }
 
