@@ -88,18 +88,8 @@ func (n *Node) receiveAsController(now message.Now, from message.NodeID, m messa
 		n.controller.Receive(now, from, m, out)
 		return
 	}
-	hint := n.life.target
-	switch m := m.(type) {
-	case *message.RegisterBroker:
-		out.Send(from, &message.RegisterBrokerReply{Incarnation: m.Incarnation, Code: message.NotController, Controller: hint})
-	case *message.BrokerHeartbeat:
-		out.Send(from, &message.BrokerHeartbeatReply{Epoch: m.Epoch, Code: message.NotController, Controller: hint})
-	case *message.AlterPartition:
-		out.Send(from, &message.AlterPartitionReply{Request: m.Request, Code: message.NotController, Controller: hint})
-	case *message.AllocateProducerIDs:
-		out.Send(from, &message.AllocateProducerIDsReply{Request: m.Request, Code: message.NotController, Controller: hint})
-	case *message.Forward:
-		out.Send(from, &message.Forwarded{Request: m.Request, Code: message.NotController, Controller: hint})
+	if reply := controller.Refusal(m, message.NotController, n.life.target); reply != nil {
+		out.Send(from, reply)
 	}
 }
 

@@ -165,19 +165,28 @@ func (c *Controller) enqueue(r request, out *effect.Out) {
 
 // refuse answers a request that is not looked at.
 func (c *Controller) refuse(to message.NodeID, msg message.Message, code message.Code, out *effect.Out) {
-	hint := c.Leader()
+	if reply := Refusal(msg, code, c.Leader()); reply != nil {
+		out.Send(to, reply)
+	}
+}
+
+// Refusal is the answer to a request for the controller that is not looked at:
+// why, and whom to ask instead as far as known. It is nil for a message to which
+// nobody expects an answer, and for none at all (nobody asked for a chore).
+func Refusal(msg message.Message, code message.Code, hint message.NodeID) message.Message {
 	switch m := msg.(type) {
 	case *message.RegisterBroker:
-		out.Send(to, &message.RegisterBrokerReply{Incarnation: m.Incarnation, Code: code, Controller: hint})
+		return &message.RegisterBrokerReply{Incarnation: m.Incarnation, Code: code, Controller: hint}
 	case *message.BrokerHeartbeat:
-		out.Send(to, &message.BrokerHeartbeatReply{Epoch: m.Epoch, Code: code, Controller: hint})
+		return &message.BrokerHeartbeatReply{Epoch: m.Epoch, Code: code, Controller: hint}
 	case *message.AlterPartition:
-		out.Send(to, &message.AlterPartitionReply{Request: m.Request, Code: code, Controller: hint})
+		return &message.AlterPartitionReply{Request: m.Request, Code: code, Controller: hint}
 	case *message.AllocateProducerIDs:
-		out.Send(to, &message.AllocateProducerIDsReply{Request: m.Request, Code: code, Controller: hint})
+		return &message.AllocateProducerIDsReply{Request: m.Request, Code: code, Controller: hint}
 	case *message.Forward:
-		out.Send(to, &message.Forwarded{Request: m.Request, Code: code, Controller: hint})
+		return &message.Forwarded{Request: m.Request, Code: code, Controller: hint}
 	}
+	return nil
 }
 
 // pick makes the next decision, if there is one to make: chores first, then
