@@ -28,7 +28,8 @@ type cluster struct {
 type topic struct {
 	name    string
 	id      record.TopicID
-	known   bool // id, config and partitions hold
+	known   bool         // id, config and partitions hold
+	told    message.Time // when a broker last said what it is, or that there is none
 	config  message.TopicConfig
 	parts   []partition
 	sticky  int32     // where records without a key go; -1: nowhere yet
@@ -163,6 +164,7 @@ func (m *cluster) applyTopic(info *message.TopicInfo) {
 		}
 		return
 	}
+	t.told = m.c.now.Mono
 	switch {
 	case info.Code == message.UnknownTopicOrPartition || info.Code == message.UnknownTopicID:
 		m.forget(t)

@@ -153,7 +153,7 @@ func (k *consumer) placeAwaited() {
 		switch {
 		case t.known && int(s.Partition) < len(t.parts):
 			k.add(record.PartitionID{Topic: t.id, Index: s.Partition}, s.Place).begin(s.From)
-		case k.c.now.Mono >= s.until:
+		case k.c.now.Mono >= s.until && t.told >= s.until.Add(-k.c.cfg.TopicTimeout): // silence is no answer
 			k.c.out.Add(Event{Kind: Stuck, Group: k.group, Partitions: []PlacedID{{Place: s.Place}},
 				Err: &Error{Problem: NoSuchTopic, Code: message.UnknownTopicOrPartition, Detail: fmt.Sprintf("no broker knows %s/%d: create it, then Assign it", s.Topic, s.Partition)}})
 		default:

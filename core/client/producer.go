@@ -156,8 +156,12 @@ func (p *producer) placeWaiting(t *topic) {
 func (p *producer) expireWaiting(t *topic) {
 	i := 0
 	for ; i < len(t.waiting) && t.waiting[i].until <= p.c.now.Mono; i++ {
-		p.neverSent(&t.waiting[i], &Error{Problem: NoSuchTopic, Code: message.UnknownTopicOrPartition,
-			Detail: fmt.Sprintf("publish: no broker knows topic %q partition %d: create it first", t.name, t.waiting[i].in.Partition)})
+		e := &Error{Problem: NoSuchTopic, Code: message.UnknownTopicOrPartition,
+			Detail: fmt.Sprintf("publish: no broker knows topic %q partition %d: create it first", t.name, t.waiting[i].in.Partition)}
+		if t.told < t.waiting[i].born {
+			e = &Error{Problem: TimedOut, Detail: fmt.Sprintf("publish: no broker has said in time where topic %q is: is any of them running, and can it be reached?", t.name)}
+		}
+		p.neverSent(&t.waiting[i], e)
 	}
 	t.waiting = slices.Delete(t.waiting, 0, i)
 	if len(t.waiting) > 0 {

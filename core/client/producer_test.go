@@ -409,3 +409,24 @@ func TestCloseSendsWhatIsThereAndEnds(t *testing.T) {
 	again := s.do(func(op Op) Input { return Close{op} })
 	require.Equal(t, Closed, s.done[again].Err.Problem)
 }
+
+// A broker that cannot be reached says nothing about topics.
+func TestATopicIsNotTakenForUnknownBecauseNobodyAnswers(t *testing.T) {
+	s := newPlay(t, nil)
+	lost := s.publish(0, "a")
+	s.do(func(op Op) Input {
+		return Assign{Op: op, Partitions: []Start{{Place{"audit", 0}, Position{Kind: AtOffset}}}}
+	})
+	s.pass(2 * s.c.cfg.TopicTimeout)
+	require.Equal(t, TimedOut, s.done[lost].Err.Problem, "a record waits no longer")
+	require.Empty(t, s.events, "but what is to be read may yet be found")
+	for has[*message.Metadata](s) == 0 {
+		s.pass(message.Second)
+	}
+	s.metadata()
+	for has[*message.Metadata](s) > 0 {
+		s.metadata()
+	}
+	_, r := next[*message.Fetch](s)
+	require.Equal(t, record.PartitionID{Topic: auditID}, r.Partitions[0].ID)
+}

@@ -54,7 +54,7 @@ type listing struct {
 }
 
 // list decides a ListGroups over all shards.
-func (c *Coordinator) list(token message.Token, out *Out) {
+func (c *Coordinator) list(now message.Now, token message.Token, out *Out) {
 	l := &listing{token: token, reply: &message.ListGroupsReply{}}
 	for _, s := range c.shards {
 		if s.phase != serving {
@@ -72,7 +72,7 @@ func (c *Coordinator) list(token message.Token, out *Out) {
 	for _, s := range c.shards {
 		if s.queue.pending > 0 {
 			l.waiting++
-			s.queue.push(queued{listing: l})
+			s.queue.push(queued{listing: l, due: s.await(now)})
 		}
 	}
 	l.ready(out)

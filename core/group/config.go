@@ -21,6 +21,7 @@ type Config struct {
 	MaxWaiting          int              // replies that wait for one shard's appends; 10000
 	SnapshotMinimum     int              // records in a log before a snapshot is worth it; 10000
 	SnapshotFactor      int              // ... and this many records per live key; 4, at least 2
+	AnswerTimeout       message.Duration // how long a reply may wait for the appends before it; 5 s (Kafka's offsets.commit.timeout.ms)
 	RetryBackoff        message.Duration // between attempts to append after a failed one; 100 ms, doubled up to 32 times that
 }
 
@@ -32,6 +33,7 @@ func (c Config) withDefaults() Config {
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, 5*message.Second)
 	c.OffsetRetention = cmp.Or(c.OffsetRetention, 7*24*message.Hour)
 	c.EmptyGroupRetention = cmp.Or(c.EmptyGroupRetention, message.Hour)
+	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, 5*message.Second)
 	c.RetryBackoff = cmp.Or(c.RetryBackoff, 100*message.Millisecond)
 	c.MaxMembers = cmp.Or(c.MaxMembers, 1000)
 	c.MaxNote = cmp.Or(c.MaxNote, 4096)

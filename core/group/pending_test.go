@@ -66,6 +66,35 @@ func TestADeposedCoordinatorTellsNoOldPositions(t *testing.T) {
 	require.Equal(t, message.NotCoordinator, b.answer(third).(*message.FetchOffsetsReply).Code)
 }
 
+// A coordinator that is cut off may never hear that it coordinates no more.
+// Nobody waits for it for ever; what it appended may take effect all the same.
+func TestAReplyThatWaitsTooLongIsGivenWithoutCertainty(t *testing.T) {
+	b := newBench(t, Config{})
+	p := parts(b.topic("orders", 1), 0)[0]
+	b.ask(outside("g", p, 1))
+	b.hold = true
+	write := b.send(outside("g", p, 2))
+	read, list := b.send(&message.FetchOffsets{Group: "g"}), b.send(&message.ListGroups{})
+	b.pass(4 * message.Second)
+	require.Empty(t, b.answers)
+	late := b.send(outside("g", p, 3))
+	b.pass(message.Second)
+	require.Equal(t, message.RequestTimedOut, b.answer(write).(*message.CommitOffsetsReply).Code)
+	require.Equal(t, message.RequestTimedOut, b.answer(read).(*message.FetchOffsetsReply).Code)
+	require.Equal(t, message.CoordinatorLoadInProgress, b.answer(list).(*message.ListGroupsReply).Code)
+	require.Empty(t, b.answers, "the last one has time left")
+	for range 3 {
+		b.commit(len(b.log))
+		b.settle()
+	}
+	require.Equal(t, message.None, b.answer(late).(*message.CommitOffsetsReply).Code)
+	require.Empty(t, b.answers, "each is answered once")
+	b.hold = false
+	require.Equal(t, record.Offset(3), b.position("g", p))
+	require.Equal(t, message.Never, b.c.shards[0].patience, "what rests costs nothing")
+	b.sound()
+}
+
 func TestReadsShareABarrier(t *testing.T) {
 	b := newBench(t, Config{})
 	p := parts(b.topic("orders", 1), 0)[0]

@@ -17,6 +17,31 @@ type queued struct {
 	request message.Request // what reply answers
 	reply   message.Reply
 	listing *listing // in place of a reply: one shard's part of a ListGroups
+	due     message.Time
+	over    bool // it was answered when it was due
+}
+
+// late answers what has waited for too long: a leader that is cut off may never
+// hear that it leads no more, and nobody is to wait for ever. What was decided
+// stays under way, so its outcome is not known. It returns when the next one is
+// due.
+func late(now message.Time, entries []queued, out *Out) message.Time {
+	next := message.Never
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.ticket != 0 || e.over:
+		case e.due > now:
+			next = min(next, e.due)
+		case e.listing != nil:
+			e.over = true
+			e.listing.fail(out)
+		default:
+			e.over = true
+			out.Replies = append(out.Replies, Reply{e.token, message.Fail(e.request, message.RequestTimedOut,
+				"the in-sync replicas have not taken it in time; it may still take effect")})
+		}
+	}
+	return next
 }
 
 // queue holds appends and replies in the order in which they were decided. A

@@ -11,7 +11,7 @@ import (
 // exactly once, now or in a later call. (FindCoordinator is not handled here.)
 func (c *Coordinator) Request(now message.Now, token message.Token, m message.Request, out *Out) {
 	if _, ok := m.(*message.ListGroups); ok {
-		c.list(token, out)
+		c.list(now, token, out)
 		return
 	}
 	name, known := groupOf(m)
@@ -29,7 +29,7 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 	}
 	reply := s.handle(now, m)
 	s.append(now, out, nil)
-	s.answer(token, m, reply)
+	s.answer(now, token, m, reply)
 	s.flush(now, out)
 	c.fresh = false
 }

@@ -39,10 +39,12 @@ type shard struct {
 	barrier uint64       // ticket of the barrier that was appended last; 0: none under way
 	retryAt message.Time // settling: when to append a barrier
 	retries int          // barriers that failed one after the other
+
+	patience message.Time // when to look for replies that wait too long
 }
 
 func newShard(home *Coordinator, index int32, epoch record.LeaderEpoch) *shard {
-	return &shard{home: home, index: index, epoch: epoch, state: newState(), retryAt: message.Never}
+	return &shard{home: home, index: index, epoch: epoch, state: newState(), retryAt: message.Never, patience: message.Never}
 }
 
 // load starts a replay from the log start.
@@ -55,7 +57,7 @@ func (s *shard) load(out *Out) {
 func (s *shard) wake() message.Time {
 	switch s.phase {
 	case serving:
-		return s.state.timers.Next()
+		return min(s.state.timers.Next(), s.patience)
 	case settling:
 		return s.retryAt
 	}
@@ -66,6 +68,9 @@ func (s *shard) wake() message.Time {
 func (s *shard) tick(now message.Now, out *Out) {
 	switch s.phase {
 	case serving:
+		if s.patience <= now.Mono {
+			s.patience = min(late(now.Mono, s.queue.entries[s.queue.first:], out), late(now.Mono, s.reads, out))
+		}
 		s.expire(now)
 		s.flush(now, out)
 	case settling:
@@ -139,8 +144,8 @@ func (s *shard) check(out *Out) {
 
 // answer queues the reply to a request behind everything that is pending, and
 // that of a read behind one append more.
-func (s *shard) answer(token message.Token, request message.Request, reply message.Reply) {
-	entry := queued{token: token, request: request, reply: reply}
+func (s *shard) answer(now message.Now, token message.Token, request message.Request, reply message.Reply) {
+	entry := queued{token: token, request: request, reply: reply, due: s.await(now)}
 	switch request.(type) {
 	case *message.FetchOffsets, *message.DescribeGroup:
 		s.reads = append(s.reads, entry)
@@ -148,6 +153,13 @@ func (s *shard) answer(token message.Token, request message.Request, reply messa
 	default:
 		s.queue.push(entry)
 	}
+}
+
+// await is when a reply that begins to wait now must be given, whatever happens.
+func (s *shard) await(now message.Now) message.Time {
+	due := now.Mono.Add(s.home.cfg.AnswerTimeout)
+	s.patience = min(s.patience, due)
+	return due
 }
 
 // wrote completes one append.
@@ -190,9 +202,13 @@ func (s *shard) drain(now message.Now, out *Out) {
 	for {
 		entry, ok := s.queue.pop()
 		if !ok {
+			if s.queue.waiting == 0 {
+				s.patience = message.Never
+			}
 			return
 		}
 		switch {
+		case entry.over:
 		case entry.ticket != 0:
 			if entry.then != nil {
 				entry.then(now, entry.base, out)
@@ -210,6 +226,7 @@ func (s *shard) drain(now message.Now, out *Out) {
 func (s *shard) fail(detail string, out *Out) {
 	for _, entry := range append(s.queue.entries[s.queue.first:], s.reads...) {
 		switch {
+		case entry.over:
 		case entry.ticket != 0:
 			delete(s.home.tickets, entry.ticket)
 		case entry.listing != nil:
@@ -221,4 +238,5 @@ func (s *shard) fail(detail string, out *Out) {
 	delete(s.home.tickets, s.barrier)
 	s.barrier = 0
 	s.queue, s.reads, s.writes, s.snapshot, s.state, s.records = queue{}, nil, nil, nil, newState(), 0
+	s.patience = message.Never
 }

@@ -106,6 +106,26 @@ func Fold(batches []byte) (uint64, error) {
 	return s.digest(), err
 }
 
+// Folding is Fold over a log that comes in parts. The zero value has seen nothing.
+// For observers.
+type Folding struct{ state *state }
+
+// Take replays the next batches.
+func (f *Folding) Take(batches []byte) error {
+	if f.state == nil {
+		f.state = newState()
+	}
+	return eachRecord(batches, func(_ record.Offset, c change) { f.state.apply(c) })
+}
+
+// Digest is what Fold gives for all that was taken.
+func (f *Folding) Digest() uint64 {
+	if f.state == nil {
+		f.state = newState()
+	}
+	return f.state.digest()
+}
+
 // digest hashes the records that make the state.
 func (s *state) digest() uint64 {
 	h := fnv.New64a()
