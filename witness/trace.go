@@ -11,7 +11,7 @@ import (
 // TraceHeader names the columns of a trace; it is the only line that begins with
 // a number sign. Every line has all of them,
 // separated by spaces, "-" where there is nothing to say; only the last may
-// hold spaces. docs/simulation.md explains them.
+// hold spaces. docs/debugging.md explains them.
 const TraceHeader = "  #event           time row      cause    place peer  what        name                      partition  epoch    from      to   start     end flushed    high code                 text"
 
 // WriteTrace writes the rows of the events from and to, both included, as

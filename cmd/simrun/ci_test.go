@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ciFiles are the examples that docs/simulation.md tells people to copy.
+// ciFiles are the examples that docs/campaigns.md tells people to copy.
 var ciFiles = []string{"../../docs/ci/github-actions.yml", "../../docs/ci/kubernetes.yaml"}
 
 // documents reads the documents of a YAML file.
@@ -124,5 +124,5 @@ func TestTheShardsOfTheExamplesAreAllOfThem(t *testing.T) {
 		require.EqualValues(t, 32, spec["completions"])
 	}
 	require.Equal(t, []string{"PersistentVolumeClaim", "Job", "Job"}, kinds)
-	require.FileExists(t, filepath.Join("..", "..", "docs", "simulation.md"))
+	require.FileExists(t, filepath.Join("..", "..", "docs", "campaigns.md"))
 }
