@@ -97,6 +97,8 @@ const (
 	markConceded
 	markForsaken
 	markGivenUp
+	markQuorumSnapshotJudged
+	markShardSnapshotJudged
 	marksEnd
 )
 
@@ -188,6 +190,8 @@ var markNames = [marksEnd]string{
 	markConceded:              "the last copy that counts was hit, beyond the promise",
 	markForsaken:              "a partition stayed offline rather than hide a loss",
 	markGivenUp:               "committed records were given up by an operator",
+	markQuorumSnapshotJudged:  "a snapshot of the controllers was held against the image",
+	markShardSnapshotJudged:   "a log of groups was cut and replayed",
 }
 
 // mark counts that a rare state was reached.

@@ -71,3 +71,22 @@ func (q *Quorum) View() View {
 	}
 	return v
 }
+
+// SnapshotView is the snapshot in a frame of the journal.
+type SnapshotView struct {
+	Version message.Version // it says what was committed up to there
+	Digest  uint64          // over all entries up to there: see View
+	Members Members         // in force there
+	Data    []byte          // the application's; shares memory with the frame
+}
+
+// SnapshotOf is the snapshot that a frame of the journal holds; ok: it holds one.
+// For observers.
+func SnapshotOf(bytes []byte) (v SnapshotView, ok bool, err error) {
+	f, err := decodeFrame(bytes)
+	if err != nil || f.snapshot == nil {
+		return v, false, err
+	}
+	s := f.snapshot
+	return SnapshotView{message.Version(s.index), s.digest, s.set.members.public(), s.data}, true, nil
+}

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// shardSnapshots is INV-18 for the logs of groups. A shard of the offsets topic
+// gives up the beginning of its log when a snapshot behind it says the same: what
+// a replay from the new start gives equals the replay of everything that was
+// ever committed.
+//
+// The observer has replayed everything before it goes, and goes on from there:
+// it reads each record twice, from the disk of a node that still has it.
+type shardSnapshots struct {
+	blind
+	shards map[record.PartitionID]*shardHistory
+}
+
+// shardHistory is the replay of all that a shard ever committed.
+type shardHistory struct {
+	start   record.Offset // the highest that a log of the shard begins at
+	next    record.Offset // replayed so far
+	state   group.Folding
+	unknown bool // records went, by damage, before they could be replayed
+}
+
+func (*shardSnapshots) Invariant() string { return "INV-18" }
+
+func (*shardSnapshots) Looks() scope { return ofReplicas }
+
+func (o *shardSnapshots) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
+	for _, r := range w.book.touched {
+		if r.view.Start > r.was.start && w.newest() != nil {
+			if t := w.newest().TopicNamed(offsetsTopic); t != nil && t.ID == r.part.id.Topic {
+				o.trimmed(w, n, r)
+			}
+		}
+	}
+}
+
+// trimmed judges a log start that rises: the disk still has what goes.
+func (o *shardSnapshots) trimmed(w *World, n *Node, r *replicaBook) {
+	if o.shards == nil {
+		o.shards = map[record.PartitionID]*shardHistory{}
+	}
+	h := o.shards[r.part.id]
+	if h == nil {
+		h = &shardHistory{}
+		o.shards[r.part.id] = h
+	}
+	if r.view.Start <= h.start || h.unknown || r.part.off() {
+		return
+	}
+	h.start = r.view.Start
+	from, upTo := min(h.next, h.start), r.part.high
+	if upTo <= h.start {
+		w.fail("INV-18", n.id, "a log of groups is cut where no snapshot is", "the log of shard %s on node %d begins at %d from now on, but only what is below %d is committed", r.part.id, n.id, h.start, upTo)
+		return
+	}
+	all, ok := o.read(w, n, r.part, from, upTo)
+	if !ok {
+		h.unknown = true
+		return
+	}
+	o.judge(w, n, r.part.id, h, all)
+}
+
+// judge holds a replay from the start on against that of everything.
+func (o *shardSnapshots) judge(w *World, n *Node, id record.PartitionID, h *shardHistory, all []byte) {
+	var kept group.Folding
+	it := record.Batches(all)
+	for it.Next() {
+		var err error
+		if it.Header.BaseOffset >= h.next {
+			err = h.state.Take(it.Bytes)
+			h.next = it.Header.End()
+		}
+		if err == nil && it.Header.End() > h.start {
+			err = kept.Take(it.Bytes)
+		}
+		if err != nil {
+			w.fail("INV-18", n.id, "a log of groups cannot be replayed", "the log of shard %s on node %d cannot be replayed: %v", id, n.id, err)
+			return
+		}
+	}
+	if kept.Digest() != h.state.Digest() {
+		w.fail("INV-18", n.id, "a log of groups begins behind what it still needs", "what the log of shard %s on node %d says from offset %d on is not what all %d records of it say", id, n.id, h.start, h.next)
+		return
+	}
+	w.mark(markShardSnapshotJudged)
+}
+
+// read gets committed records from a disk that has them all and counts: that of
+// the node at hand, or another's.
+func (o *shardSnapshots) read(w *World, n *Node, part *partBook, from, to record.Offset) ([]byte, bool) {
+	for i := range part.replicas {
+		id := (int(n.id) + i) % len(part.replicas)
+		r := part.replicas[id]
+		if r == nil || !r.exists || r.disk.start > from || r.disk.end < to || !w.atlas.clean(r.node, part.id) || w.nodes[id].Core() == nil {
+			continue
+		}
+		all := w.nodes[id].drive.all(part.id, from, to)
+		end := from
+		for it := record.Batches(all); it.Next(); {
+			end = it.Header.End()
+		}
+		if end >= to {
+			return all, true
+		}
+	}
+	return nil, false
+}
