@@ -31,6 +31,7 @@ func controllerConfig(c Config) controller.Config {
 			ClusterID: c.ClusterID, ID: c.ID, Voters: c.Voters,
 			Heartbeat: c.Timing.QuorumHeartbeat, ElectionTimeout: c.Timing.ElectionTimeout,
 			SnapshotEntries: c.Tidying.QuorumEntries, KeepEntries: c.Tidying.QuorumKept,
+			MessageBytes: c.Tidying.QuorumParcel,
 		},
 		Start: c.start(), SessionTimeout: c.Timing.SessionTimeout, ResendAfter: c.Timing.HeartbeatInterval,
 		HistoryChanges: c.Tidying.MetadataChanges, ProducerIDBlock: int64(c.Tidying.ProducerIDs),

@@ -52,6 +52,7 @@ type Tidying struct {
 	CheckpointBatches int // of one log between two checkpoints; default 4096
 	QuorumEntries     int // of the controller's log between two snapshots; default 10000
 	QuorumKept        int // entries kept below a snapshot for slow voters; default 1000
+	QuorumParcel      int // bytes of entries in one message between controllers, about; default 1 MiB
 	MetadataChanges   int // kept to send brokers only what they lack; default 10000
 	ProducerIDs       int // a broker gets at a time; default 1000
 	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000

@@ -4,13 +4,16 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/pack"
+	"github.com/tamarack-mq/tamarack/core/quorum"
 )
 
-// votes is INV-16: at most one vote for each voter and term, across crashes,
-// and at most one leader in each term.
+// votes is INV-16: at most one vote for each voter and term, across crashes, and
+// only for a candidate whose log is at least as new as the voter's: of a later
+// term, or of the same and as long. At most one leader in each term.
 type votes struct {
 	blind
 	given   map[ballot]message.NodeID
+	decided map[ballot]bool // the voter has made up its mind
 	leaders map[uint64]int32
 }
 
@@ -22,7 +25,10 @@ type ballot struct {
 
 func (*votes) Invariant() string { return "INV-16" }
 
-func (o *votes) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+func (o *votes) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if r, ok := in.(effect.Received); ok {
+		o.heard(w, n, r)
+	}
 	for _, e := range out {
 		send, ok := e.(effect.Send)
 		if !ok {
@@ -46,6 +52,38 @@ func (o *votes) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) 
 		case raftAppend, raftHeartbeat, raftSnapshot:
 			o.leads(w, n, m.term)
 		}
+	}
+}
+
+// heard looks at a voter that was asked for its vote just now.
+func (o *votes) heard(w *World, n *Node, in effect.Received) {
+	q, ok := in.Msg.(*message.Quorum)
+	if !ok {
+		return
+	}
+	if m, ok := readRaft(q.Data); ok && m.kind == raftVote {
+		if c := n.Core(); c != nil && c.Controller() != nil {
+			v := c.Controller().View().Quorum
+			o.asked(w, n, in.From, m, &v)
+		}
+	}
+}
+
+// asked judges the vote that a candidate got by what it says of its log. A
+// request that comes once more, when the voter has got entries of that leader,
+// says nothing new.
+func (o *votes) asked(w *World, n *Node, candidate message.NodeID, m raftMessage, v *quorum.View) {
+	at := ballot{n.id, m.term}
+	if uint64(v.Term) != m.term || v.Vote == message.NoNode || o.decided[at] {
+		return
+	}
+	if o.decided == nil {
+		o.decided = map[ballot]bool{}
+	}
+	o.decided[at] = true
+	older := m.logTerm < uint64(v.LastTerm) || m.logTerm == uint64(v.LastTerm) && m.index < uint64(v.Last)
+	if v.Vote == candidate && older {
+		w.fail("INV-16", n.id, "a vote for a log that is older", "node %d votes in term %d for node %d, whose log ends at %d in term %d; its own ends at %d in term %d", n.id, m.term, candidate, m.index, m.logTerm, v.Last, v.LastTerm)
 	}
 }
 
@@ -84,8 +122,8 @@ const (
 
 // raftMessage is the little that is read of a message of the consensus engine.
 type raftMessage struct {
-	kind, term, index, commit uint64
-	reject                    bool
+	kind, term, logTerm, index, commit uint64
+	reject                             bool
 }
 
 // quorumEngine marks those messages between voters that are the engine's.
@@ -99,8 +137,7 @@ func readRaft(b []byte) (m raftMessage, ok bool) {
 	}
 	r := pack.Read(b[1:])
 	r.Uint() // the fingerprint of the cluster
-	m.kind, m.term = r.Uint(), r.Uint()
-	r.Uint() // the term of the entry before
+	m.kind, m.term, m.logTerm = r.Uint(), r.Uint(), r.Uint()
 	m.index, m.commit, m.reject = r.Uint(), r.Uint(), r.Bool()
 	return m, r.Err() == nil
 }

@@ -9,7 +9,8 @@ import (
 
 // committedOffsets is INV-24: a fetch of committed offsets tells the last commit
 // that was acknowledged before it came, or a later one, whichever coordinator
-// is asked.
+// is asked. An attempt of a commit that comes when a later commit of the same
+// member was acknowledged is not taken any more.
 //
 // In the log of its shard a commit that came in later, at whichever node, never
 // stands before one that was acknowledged by then. So what may be told is the
@@ -21,7 +22,19 @@ type committedOffsets struct {
 	wiped  map[string]bool   // groups of which somebody asked to delete something
 	alive  map[string]Span   // when the leader of a group's shard last answered a member
 	lapsed map[string]uint64 // the step in which a group had a member again after too long
+	turns  map[memberClaim]ackedTurn
 }
+
+// memberClaim is one member's say about one partition under one epoch.
+type memberClaim struct {
+	claim
+	member string
+	epoch  message.MemberEpoch
+}
+
+// ackedTurn is the last of a member's numbered commits that was acknowledged, and
+// the step of the answer.
+type ackedTurn struct{ number, at uint64 }
 
 // asking is a request on its way through a node.
 type asking struct {
@@ -111,9 +124,29 @@ func (o *committedOffsets) stored(w *World, n *Node, token message.Token, m *mes
 	}
 	for i := range m.Offsets {
 		if m.Offsets[i].Code == message.None {
+			o.inTurn(w, n, asked, asked.Offsets[i].ID, came)
 			b := o.claims[claim{asked.Group, asked.Offsets[i].ID}]
 			b.acked = append(b.acked, commitAcked{commitAsked{asked.Offsets[i].Offset, came}, w.stats.Steps})
 		}
+	}
+}
+
+// inTurn judges a commit that a member has followed with another one, which was
+// acknowledged before this attempt of it came: it must not be taken any more.
+func (o *committedOffsets) inTurn(w *World, n *Node, asked *message.CommitOffsets, id record.PartitionID, came uint64) {
+	if asked.Member == "" || asked.Number == 0 {
+		return
+	}
+	if o.turns == nil {
+		o.turns = map[memberClaim]ackedTurn{}
+	}
+	at := memberClaim{claim{asked.Group, id}, asked.Member, asked.MemberEpoch}
+	last := o.turns[at]
+	switch {
+	case asked.Number > last.number:
+		o.turns[at] = ackedTurn{asked.Number, w.stats.Steps}
+	case asked.Number < last.number && last.at < came && !o.wiped[asked.Group] && !w.shardGivenUp(asked.Group):
+		w.fail("INV-24", n.id, "a commit is taken out of its turn", "node %d takes commit %d of member %q of group %q for partition %s, although it had come after commit %d was acknowledged", n.id, asked.Number, asked.Member, asked.Group, id, last.number)
 	}
 }
 

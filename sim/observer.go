@@ -39,7 +39,7 @@ func newObservers() []Observer {
 		&offsetsOnce{}, &replicaAgreement{}, &nothingCut{}, &soundHighWatermark{},
 		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
-		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
+		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{},
 		&staleInert{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
 		&quorumSnapshots{}, &shardSnapshots{},

@@ -49,6 +49,9 @@ type ClusterPlan struct {
 	// summed up in a checkpoint or a snapshot; 0: the core's defaults, which no
 	// short run reaches.
 	Tidy int `json:"tidy,omitempty"`
+	// Parcel is how many bytes of entries controllers pack into one message, at
+	// least one entry; 0: the core's default, into which all goes at once.
+	Parcel int `json:"parcel,omitempty"`
 }
 
 // TimingPlan are the timeouts of the cluster. Zero means the core's default.

@@ -63,6 +63,9 @@ func drawMore(r *chance.Stream, p *Plan) {
 		p.Phases.CutOff = []int{int(d.Between(1, int64(p.Cluster.Nodes)))}
 	}
 	p.Beyond = p.Beyond || r.Split("beyond").OneIn(8)
+	if d := r.Split("parcel"); d.OneIn(4) {
+		p.Cluster.Parcel = int(d.Between(1, 400))
+	}
 }
 
 // drawDiscoveries lets voters whose journal is damaged start again while the

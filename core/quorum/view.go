@@ -18,15 +18,18 @@ const (
 
 // View is what observers may see of a voter.
 type View struct {
-	ID      message.NodeID
-	Term    Term
-	Vote    message.NodeID // in Term, maybe not durable yet; NoNode: none
-	Role    Role
-	Leader  message.NodeID // of Term, as far as known
-	Ready   bool           // leads, and has applied all that was committed before
-	Commit  message.Version
-	Last    message.Version // end of the log, durable or not
-	Applied message.Version
+	ID     message.NodeID
+	Term   Term
+	Vote   message.NodeID // in Term, maybe not durable yet; NoNode: none
+	Role   Role
+	Leader message.NodeID // of Term, as far as known
+	Ready  bool           // leads, and has applied all that was committed before
+	Commit message.Version
+	Last   message.Version // end of the log, durable or not
+	// LastTerm and CommitTerm are of the entries at Last and at Commit; 0: of none,
+	// or it is not known any more.
+	LastTerm, CommitTerm Term
+	Applied              message.Version
 	// SavedVote is the durable vote in SavedTerm. Only such a vote binds, and
 	// no message speaks of another one.
 	SavedTerm Term
@@ -54,6 +57,7 @@ func (q *Quorum) View() View {
 		Ready:     ready,
 		Commit:    message.Version(q.journal.commit),
 		Last:      message.Version(q.journal.last()),
+		LastTerm:  Term(q.journal.end().term),
 		Applied:   message.Version(q.applied),
 		SavedTerm: Term(q.saved.term),
 		SavedVote: message.NodeID(q.saved.vote),
@@ -62,6 +66,9 @@ func (q *Quorum) View() View {
 		Whole:     q.whole(),
 		Mute:      q.mute,
 		Members:   q.public,
+	}
+	if term, err := q.journal.Term(q.journal.commit); err == nil {
+		v.CommitTerm = Term(term)
 	}
 	switch q.role {
 	case raft.StateLeader:

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/quorum"
+)
+
+// heldEntries is INV-17 inside the log of the controllers, where it shows long
+// before anything that was committed is undone. A leader commits by counting only
+// up to an entry of its own term (section 5.4.2 of the Raft paper): another leader
+// could still replace one of an earlier term. And what a voter has confirmed to
+// the leader of a term it keeps at least as long as that term lasts, since that
+// leader has counted on it; so it does with what it knows to be committed.
+type heldEntries struct {
+	blind
+	before []quorum.View     // by node id, before the step at hand
+	said   []confirmedToTerm // by node id
+}
+
+// confirmedToTerm is up to where a voter has told the leader of a term that it
+// holds its log.
+type confirmedToTerm struct {
+	term uint64
+	end  message.Version
+}
+
+func (*heldEntries) Invariant() string { return "INV-17" }
+
+func (*heldEntries) Looks() scope { return ofMessages | ofSaves | ofTicks }
+
+func (o *heldEntries) grow(n *Node) {
+	for int(n.id) >= len(o.before) {
+		o.before = append(o.before, quorum.View{})
+		o.said = append(o.said, confirmedToTerm{})
+	}
+}
+
+// Started: a node that comes back may have another disk.
+func (o *heldEntries) Started(_ *World, n *Node, _ *effect.Recovered) {
+	o.grow(n)
+	o.before[n.id], o.said[n.id] = quorum.View{}, confirmedToTerm{}
+	if c := n.Core(); c != nil && c.Controller() != nil {
+		o.before[n.id] = c.Controller().View().Quorum
+	}
+}
+
+func (o *heldEntries) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	c := n.Core()
+	if c == nil || c.Controller() == nil || !aboutQuorum(in, out) {
+		return
+	}
+	o.grow(n)
+	v := c.Controller().View().Quorum
+	o.judge(w, n, &v)
+	for _, e := range out {
+		if send, ok := e.(effect.Send); ok {
+			if q, ok := send.Msg.(*message.Quorum); ok {
+				o.confirmed(n, q)
+			}
+		}
+	}
+}
+
+// confirmed notes what a voter tells a leader.
+func (o *heldEntries) confirmed(n *Node, q *message.Quorum) {
+	m, ok := readRaft(q.Data)
+	if !ok || m.kind != raftAppendReply || m.reject {
+		return
+	}
+	s := &o.said[n.id]
+	if s.term != m.term {
+		*s = confirmedToTerm{term: m.term}
+	}
+	s.end = max(s.end, message.Version(m.index))
+}
+
+func (o *heldEntries) judge(w *World, n *Node, v *quorum.View) {
+	was, said := o.before[n.id], o.said[n.id]
+	o.before[n.id] = *v
+	switch {
+	case v.Mute != "":
+		// It has found out that something is wrong, and halts.
+	case v.Role == quorum.Leader && v.Commit > was.Commit && v.CommitTerm != 0 && v.CommitTerm != v.Term:
+		w.fail("INV-17", n.id, "an entry of an earlier term is committed by counting", "node %d, which leads term %d, takes version %d for committed, of term %d", n.id, v.Term, v.Commit, v.CommitTerm)
+	case v.Last < v.Commit:
+		w.fail("INV-17", n.id, "a voter gives up what is committed", "the log of node %d ends at version %d, but it knows that version %d is committed", n.id, v.Last, v.Commit)
+	case uint64(v.Term) == said.term && v.Last < said.end:
+		w.fail("INV-17", n.id, "a voter gives up what it confirmed", "the log of node %d ends at version %d, but it has told the leader of term %d that it holds it up to %d", n.id, v.Last, v.Term, said.end)
+	}
+}
