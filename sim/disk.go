@@ -41,6 +41,7 @@ type drive struct {
 
 	stalled       bool
 	slow          int64 // times slower
+	slowRead      Span  // each read takes up to this longer
 	armed         bool  // a crash inside an operation is armed
 	armedAs       death
 	fullOnPurpose bool        // a fault has taken the room away
@@ -178,6 +179,9 @@ func (d *drive) startRead(e effect.Effect) {
 	t := d.delay(after)
 	if p := &d.node.world.plan.Disk; p.ReadTail > 0 && d.time.Below(1000) < int64(p.ReadTail) {
 		t += d.delay(p.TailScale)
+	}
+	if d.slowRead > 0 {
+		t += Span(d.time.Below(int64(d.slowRead)))
 	}
 	d.schedule(evRead, slot, t)
 }

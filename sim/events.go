@@ -27,12 +27,13 @@ const (
 	evClientWakes                       //
 	evPhase                             // the run enters its next phase
 	evReplaceDisk                       // an operator looks whether a node can be given an empty disk
+	evLook                              // a fault looks who leads the controllers
 	evKinds
 )
 
 var eventNames = [evKinds]string{"", "tick", "packet", "written", "flushed", "journal", "read", "room",
 	"client-tick", "script", "fault-begins", "fault-ends", "node-starts", "node-dies", "node-wakes",
-	"client-starts", "client-wakes", "phase", "replace-disk"}
+	"client-starts", "client-wakes", "phase", "replace-disk", "look"}
 
 // event is one entry of the heap. What place, run and arg mean depends on the
 // kind; run is compared with the run of the node or client, so that events for

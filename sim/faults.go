@@ -15,6 +15,8 @@ type activeFault struct {
 	plan *Fault
 	over bool
 	undo []func()
+
+	usurping usurping
 }
 
 // faultBegins strikes with one fault of the plan.
@@ -89,6 +91,10 @@ func (w *World) strike(f *activeFault) {
 		w.addBroker(w.target(f.plan))
 	case CrashInside, Retune, HalfOpen, NarrowLink, FailWrite, DamageFile, DamageJournal, SlowClient:
 		w.strikeMore(f)
+	case SlowReads:
+		w.slowReads(f)
+	case Usurp:
+		w.strikeUsurp(f)
 	default:
 		w.strikeNetwork(f)
 	}

@@ -95,6 +95,15 @@ func (w *World) ailLinkMore(f *activeFault, x, y simnet.Endpoint) {
 	}
 }
 
+// slowReads lets a disk be slow with reads only: what a node is asked to read may
+// be out of date when it has it, while it goes on writing.
+func (w *World) slowReads(f *activeFault) {
+	if n := w.target(f.plan); n != nil {
+		n.drive.slowRead = Span(f.plan.Strength) * Millisecond
+		f.undo = append(f.undo, func() { n.drive.slowRead = 0 })
+	}
+}
+
 func (w *World) slowClient(f *activeFault) {
 	for _, u := range w.clients {
 		if u.plan.ID == f.plan.Client {

@@ -68,6 +68,8 @@ const (
 	FailWrite     FaultKind = "fail-write"     // one of the next writes is taken in part, and fails
 	DamageFile    FaultKind = "damage-file"    // flushed data beside the records is damaged: index, epochs, checkpoint
 	DamageJournal FaultKind = "damage-journal" // a voter's journal is damaged; at the end an operator replaces the disk
+	SlowReads     FaultKind = "slow-reads"     // each read of a node takes up to Strength milliseconds longer
+	Usurp         FaultKind = "usurp"          // whoever is elected to lead the controllers is cut off within Strength milliseconds, until the next one is
 	SlowClient    FaultKind = "slow-client"    // a member takes Strength milliseconds more for each poll
 )
 

@@ -61,6 +61,8 @@ var faultProse = map[FaultKind]string{
 	FailWrite:     "one of the next writes is taken in part, and fails",
 	DamageFile:    "flushed data beside the records is damaged",
 	DamageJournal: "a voter's journal is damaged; at the end an operator replaces the disk",
+	SlowReads:     "each read takes up to Strength milliseconds longer",
+	Usurp:         "who is elected to lead the controllers is cut off within Strength milliseconds, until the next one is",
 	SlowClient:    "a member takes Strength milliseconds more for each poll",
 }
 

@@ -93,6 +93,8 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	}
 	faults = append(faults, drawSacrifices(r.Split("sacrifices"), p)...)
 	faults = append(faults, drawLateProposals(r.Split("late proposals"), p)...)
+	faults = append(faults, drawSuccessions(r.Split("successions"), p)...)
+	faults = append(faults, drawHandovers(r.Split("handovers"), p)...)
 	faults = append(faults, drawMoves(r.Split("moves"), p)...)
 	faults = append(faults, drawForgetfulVoters(r.Split("forgetful voters"), p)...)
 	faults = append(faults, drawArrivals(r.Split("arrivals"), p)...)

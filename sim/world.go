@@ -237,6 +237,8 @@ func (w *World) happen(e *event) {
 		w.faultEnds(int(e.arg))
 	case evReplaceDisk:
 		w.replaceDisk(w.nodes[e.place])
+	case evLook:
+		w.usurp(int(e.arg))
 	case evPhase:
 		w.enter(phase(e.arg))
 	}
