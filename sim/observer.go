@@ -42,7 +42,7 @@ func newObservers() []Observer {
 		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &oneHistory{}, &oneOwner{},
 		&staleInert{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
-		&quorumSnapshots{}, &shardSnapshots{},
+		&quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
 	}
 }
 
