@@ -18,7 +18,7 @@ type configurationsMeet struct {
 
 func (*configurationsMeet) Invariant() string { return "INV-19" }
 
-func (*configurationsMeet) Looks() scope { return ofSaves | ofMessages | ofTicks }
+func (*configurationsMeet) Looks() scope { return ofQuorum }
 
 func (o *configurationsMeet) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	c := n.Core()
@@ -28,13 +28,13 @@ func (o *configurationsMeet) Stepped(w *World, n *Node, _ effect.Input, _ []effe
 	for int(n.id) >= len(o.leads) {
 		o.leads = append(o.leads, 0)
 	}
-	v := c.Controller().View().Quorum
+	v := w.quorumOf(n)
 	if v.Role != quorum.Leader || o.leads[n.id] == v.Term {
 		return
 	}
 	o.leads[n.id] = v.Term
 	if image := w.newest(); image != nil && image.Controllers() != nil {
-		o.judge(w, n, &v, image.Controllers().Voters)
+		o.judge(w, n, v, image.Controllers().Voters)
 	}
 }
 
