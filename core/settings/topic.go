@@ -24,7 +24,7 @@ var topicTable = []topicRow{
 	{"min-insync", "replicas that must be in sync for acks=all; default 2, or as many as there are if less",
 		func(c *message.TopicConfig, text string) error { return whole(text, 1, 1<<15-1, &c.MinInsync) },
 		func(c *message.TopicConfig) (string, bool) {
-			return fmt.Sprint(cmp.Or(c.MinInsync, 2)), c.MinInsync != 0
+			return fmt.Sprint(cmp.Or(c.MinInsync, message.DefaultMinInsync)), c.MinInsync != 0
 		},
 		func(c *message.TopicConfig) { c.MinInsync = 0 }},
 	{"segment-bytes", "size of a log file before the next one is begun, from the next one on; default: the node's",
