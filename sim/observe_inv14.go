@@ -39,8 +39,9 @@ func (o *syncFirst) at(n *Node) *journalTail {
 
 // Started: what recovery has found is durable.
 func (o *syncFirst) Started(_ *World, n *Node, _ *effect.Recovered) {
+	*o.at(n) = journalTail{} // it may become a voter later on
 	if c := n.Core(); c != nil && c.Controller() != nil {
-		*o.at(n) = journalTail{durable: c.Controller().View().Quorum.Last}
+		o.at(n).durable = c.Controller().View().Quorum.Last
 	}
 }
 
