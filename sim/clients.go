@@ -58,6 +58,7 @@ type openCall struct {
 	node       simnet.Endpoint
 	generation uint32
 	event      uint64          // when it was sent
+	kind       message.Kind    // of the request
 	asked      message.Request // if its answer tells the bounds of logs; else nil
 }
 
@@ -200,7 +201,7 @@ func (u *user) config() client.Config {
 	if p.Role == Producer {
 		c.Acks = message.Acks(p.Acks)
 		c.Idempotent = p.Idempotent
-		c.BatchBytes = int32(p.Batch)
+		c.BatchBytes, c.RequestBytes = int32(p.Batch), int32(p.Request)
 		c.Linger = message.Duration(p.Linger)
 	}
 	return c
@@ -301,6 +302,7 @@ func (u *user) receive(p *simnet.Packet) {
 		call, reply, from := p.Call, p.Msg.(message.Reply), p.From
 		w.net.Done(p)
 		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
+			u.inKind(&u.calls[i], reply)
 			u.heard(&u.calls[i], reply)
 			u.calls = slices.Delete(u.calls, i, i+1)
 		}
@@ -449,6 +451,9 @@ func (u *user) call(e *client.Call) {
 	d := digest(e.Request)
 	w.hash.fold(d)
 	w.sentKinds |= 1 << e.Request.Kind()
+	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role == Producer {
+		u.inBounds(m)
+	}
 	if w.witness != nil {
 		w.witness.calls(u, int(node), e)
 	}
@@ -457,7 +462,7 @@ func (u *user) call(e *client.Call) {
 		w.witness.sent(node)
 	}
 	if !e.NoReply {
-		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events}
+		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events, kind: e.Request.Kind()}
 		if asks(e.Request) {
 			c.asked = e.Request
 		}

@@ -178,10 +178,15 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		}
 		return m
 	case 3:
-		return &message.CommitOffsets{
+		m := &message.CommitOffsets{
 			Group: g, Member: c.member(u), MemberEpoch: message.MemberEpoch(r.Between(-1, 6)),
 			Offsets: []message.GroupOffset{{ID: c.partition(u, true), Offset: record.Offset(r.Below(100)), LeaderEpoch: -1}},
 		}
+		if m.MemberEpoch >= 4 { // from outside, and often from the very start
+			m.Member, m.MemberEpoch = "", -1
+			m.Offsets[0].Offset /= 40
+		}
+		return m
 	case 4:
 		for i := range u.world.plan.Clients {
 			if p := &u.world.plan.Clients[i]; p.Group != "" {
@@ -247,8 +252,25 @@ func (c *chaos) done(u *user, op *openOp, result *client.Result) {
 			c.published(u, op, result)
 		}
 	}
+	c.committed(u, op, result)
 	if op.arg == 1 && result.Outcome == client.OK {
 		w.fail("INV-10", 0, "a malformed request is answered with success", "client %d sent %s and was told that it succeeded", u.plan.ID, describe(op.ask.(client.Ask).Request))
+	}
+}
+
+// committed judges that no position from the first one on is out of range: how
+// far a log reaches is not the coordinator's to know.
+func (c *chaos) committed(u *user, op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	asked, ok := ask.Request.(*message.CommitOffsets)
+	reply, _ := result.Reply.(*message.CommitOffsetsReply)
+	if !ok || reply == nil {
+		return
+	}
+	for i := range reply.Offsets {
+		if p := &reply.Offsets[i]; i < len(asked.Offsets) && asked.Offsets[i].Offset >= 0 && p.Code == message.OffsetOutOfRange {
+			u.world.fail("INV-10", 0, "a position is refused that is one", "client %d commits position %d of partition %s and is told that it is out of range", u.plan.ID, asked.Offsets[i].Offset, p.ID)
+		}
 	}
 }
 

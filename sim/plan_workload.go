@@ -15,6 +15,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.groups()
 	d.others()
 	d.hoarders()
+	d.narrowRequests()
 	return d.clients
 }
 
@@ -131,6 +132,17 @@ func (d *clientDraw) hoarders() {
 		Every: d.plan.Timing.GroupHeartbeat,
 		Stop:  d.plan.Phases.Warm + Span(r.Below(int64(d.plan.Phases.Faults))),
 	})
+}
+
+// narrowRequests gives some producers so little room in a request that what is
+// full for one broker does not fit into one.
+func (d *clientDraw) narrowRequests() {
+	r := d.r.Split("narrow requests")
+	for i := range d.clients {
+		if c := &d.clients[i]; c.Role == Producer && r.OneIn(4) {
+			c.Request = int(r.Between(200, 2000))
+		}
+	}
 }
 
 // chaosTopic makes the topic in which clients may do what they like.
