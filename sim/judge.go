@@ -34,7 +34,7 @@ func (w *World) judge() {
 	}
 	c.Forgotten = map[string]bool{}
 	for i := range w.plan.Clients {
-		if g := w.plan.Clients[i].Group; g != "" && (w.shardGivenUp(g) || w.plan.Timing.OffsetRetention > 0) {
+		if g := w.plan.Clients[i].Group; g != "" && (w.shardGivenUp(g) || w.everExpired(g)) {
 			c.Forgotten[g] = true
 		}
 	}

@@ -39,6 +39,7 @@ type World struct {
 	observers []Observer
 	looks     []scope // of the observers
 	quorum    quorumSeen
+	apart     apart
 	failure   *Failure
 	broken    string // a fault of the harness itself
 
