@@ -147,8 +147,10 @@ func (c *Controller) leadElsewhere(p *message.PartitionChange) *message.Partitio
 }
 
 // moveOff begins the move of a partition from brokers that are being drained to
-// others, which are chosen as those of new partitions are. It returns nil when
-// there is nothing to move, nobody to move it to, or nobody to copy from.
+// others, which are chosen as those of new partitions are. When the partition is on
+// its way to the one that is drained, those that it comes from are among them, and
+// perhaps the only ones. It returns nil when there is nothing to move, nobody to
+// move it to, or nobody to copy from.
 func (c *Controller) moveOff(p *message.PartitionChange, brokers []candidate, onRack []int) *message.PartitionChange {
 	of := p.Replicas
 	if metadata.Moving(p) {
@@ -163,7 +165,7 @@ func (c *Controller) moveOff(p *message.PartitionChange, brokers []candidate, on
 			onRack[b.rack]++
 		}
 	}
-	target, taken := slices.Clone(of), slices.Clone(p.Replicas)
+	target, taken := slices.Clone(of), slices.Clone(of)
 	for i, n := range target {
 		if !c.image.Shuns(n) {
 			continue

@@ -110,6 +110,22 @@ func TestADrainGoesOnWithAnotherBroker(t *testing.T) {
 	require.NotEqual(t, first, second[0])
 }
 
+// A partition is on its way to a broker that dies and is then drained, to be removed
+// for good. It stays where it was if there is no other place.
+func TestADrainTakesBackAMoveToTheDrainedBroker(t *testing.T) {
+	w := newWorld(t, 7, 1, 4, Config{BalanceAfter: -1})
+	w.ready()
+	p := p0(w.create("t", ids{11, 12, 13}))
+	require.Equal(t, message.None, w.reassign(p, 14, 12, 13).Code)
+	w.crashBroker(14)
+	w.until("it is fenced", func() bool { return !w.boss().image.Live(14) })
+	require.Equal(t, []any{ids{11, 12, 13, 14}, ids{14}, ids{14, 12, 13}}, w.moving(p))
+	require.Equal(t, &message.DrainBrokerReply{}, w.ask(&message.DrainBroker{Node: 14}))
+	w.settle()
+	require.Equal(t, []any{ids{11, 12, 13}, ids(nil), ids(nil)}, w.moving(p))
+	require.Zero(t, w.boss().image.Hosts(14))
+}
+
 func TestABrokerIsRemovedWhenItIsEmptyAndStopped(t *testing.T) {
 	w := newWorld(t, 5, 1, 4, Config{BalanceAfter: -1})
 	w.ready()
