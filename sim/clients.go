@@ -202,6 +202,7 @@ func (u *user) config() client.Config {
 		c.Acks = message.Acks(p.Acks)
 		c.Idempotent = p.Idempotent
 		c.BatchBytes, c.RequestBytes = int32(p.Batch), int32(p.Request)
+		c.BufferBytes = int64(p.Buffer)
 		c.Linger = message.Duration(p.Linger)
 	}
 	return c

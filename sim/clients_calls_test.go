@@ -3,8 +3,11 @@ package sim
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 func TestAnswersOfAnotherKindAreRefused(t *testing.T) {
@@ -39,11 +42,58 @@ func TestEveryPositionFromTheFirstOnCanBeCommitted(t *testing.T) {
 	asked := &message.CommitOffsets{Offsets: []message.GroupOffset{{ID: part, Offset: 0}, {ID: part, Offset: -1}}}
 	answered := func(first, second message.Code) {
 		reply := &message.CommitOffsetsReply{Offsets: []message.CommittedOffset{{ID: part, Code: first}, {ID: part, Code: second}}}
-		(&chaos{}).committed(s.clients[0], &openOp{ask: client.Ask{Request: asked}}, &client.Result{Reply: reply})
+		(&chaos{}).groupAnswered(s.clients[0], &openOp{ask: client.Ask{Request: asked}}, &client.Result{Reply: reply})
 	}
 	answered(message.None, message.OffsetOutOfRange)
 	answered(message.NotCoordinator, message.NotCoordinator)
 	s.passed()
 	answered(message.OffsetOutOfRange, message.OffsetOutOfRange)
 	s.refused("INV-10", "commits position 0")
+}
+
+func TestWhatIsLegalInEveryStateIsNotRefused(t *testing.T) {
+	s := newStage(t)
+	answered := func(asked message.Request, reply message.Reply) {
+		(&chaos{}).groupAnswered(s.clients[0], &openOp{ask: client.Ask{Request: asked}}, &client.Result{Reply: reply})
+	}
+	invalid := &message.GroupHeartbeatReply{Code: message.InvalidRequest}
+	nonEmpty := &message.DeleteGroupReply{Code: message.NonEmptyGroup}
+	longest := &message.GroupHeartbeat{MemberEpoch: 3, SessionTimeout: longestSession}
+	patient := &message.GroupHeartbeat{MemberEpoch: 0, RebalanceTimeout: longestRebalance}
+	answered(longest, &message.GroupHeartbeatReply{Code: message.UnknownMemberID})
+	answered(&message.GroupHeartbeat{SessionTimeout: longestSession + 1}, invalid)
+	answered(&message.GroupHeartbeat{RebalanceTimeout: longestRebalance + 1}, invalid)
+	answered(&message.GroupHeartbeat{MemberEpoch: -2, SessionTimeout: longestSession}, invalid)
+	answered(&message.GroupHeartbeat{Owned: []record.PartitionID{part}}, invalid)
+	answered(&message.DeleteGroup{Group: "chaos-1"}, nonEmpty)
+	s.passed()
+	answered(longest, invalid)
+	s.refused("INV-10", "is told that it is invalid")
+	answered(patient, invalid)
+	s.refused("INV-10", "is told that it is invalid")
+	answered(&message.DeleteGroup{Group: outsideGroup}, nonEmpty)
+	s.refused("INV-10", "which nobody ever joined")
+}
+
+func TestARecordForWhichThereIsRoomIsTaken(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	u.plan.Buffer = 1000
+	full := &client.Result{Err: &client.Error{Problem: client.BufferFull}}
+	p := &producer{open: 2, bytes: 1001}
+	p.done(u, &openOp{what: opPublish, arg: 300}, full)
+	s.passed()
+	p.done(u, &openOp{what: opPublish, arg: 300}, full)
+	s.refused("INV-38", "has 701 bytes of records without a result, this one included, and room for 1000")
+}
+
+func TestAMemberThatClosesIsAtRestWhenItHasLeft(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	waits, ok := (&member{}).idle(u)
+	require.True(t, ok, waits)
+	u.closing = true
+	waits, ok = (&member{}).idle(u)
+	require.False(t, ok)
+	require.Equal(t, "a close that does not end", waits)
 }

@@ -16,6 +16,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.others()
 	d.hoarders()
 	d.narrowRequests()
+	d.tightBuffers()
 	return d.clients
 }
 
@@ -141,6 +142,24 @@ func (d *clientDraw) narrowRequests() {
 	for i := range d.clients {
 		if c := &d.clients[i]; c.Role == Producer && r.OneIn(4) {
 			c.Request = int(r.Between(200, 2000))
+		}
+	}
+}
+
+// tightBuffers gives some producers little room for what has no result yet, and
+// lets some send what no topic takes.
+func (d *clientDraw) tightBuffers() {
+	r := d.r.Split("tight buffers")
+	for i := range d.clients {
+		c := &d.clients[i]
+		if c.Role != Producer {
+			continue
+		}
+		if r.OneIn(4) {
+			c.Buffer = int(r.Between(4, 60)) << 10
+		}
+		if r.OneIn(6) {
+			c.Outsize = int(r.Between(10, 60))
 		}
 	}
 }
