@@ -7,6 +7,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
 	"github.com/tamarack-mq/tamarack/witness"
@@ -41,6 +42,7 @@ type user struct {
 
 	calls  []openCall
 	told   session
+	given  map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
 	ops    map[client.Op]*openOp
 	spare  []*openOp // of publishes, for the next ones
 	lastOp client.Op
@@ -159,7 +161,7 @@ func (u *user) start() {
 	w := u.world
 	u.run++
 	u.session++
-	u.told = session{}
+	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
 	u.tickAt = never
@@ -408,6 +410,7 @@ func (u *user) carryOut(given client.Effect) {
 		if w.witness != nil {
 			w.witness.answered(u, op, &e.Result)
 		}
+		u.handed(e.Result.Polled)
 		u.record(op, &e.Result)
 		u.script.done(u, op, &e.Result)
 		if op.what == opPublish && w.witness == nil {
@@ -423,6 +426,7 @@ func (u *user) carryOut(given client.Effect) {
 		if w.witness != nil {
 			w.witness.tells(u, e)
 		}
+		u.cutBack(e)
 		u.recordEvent(e)
 		u.script.event(u, e)
 	}

@@ -97,3 +97,41 @@ func TestAMemberThatClosesIsAtRestWhenItHasLeft(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, "a close that does not end", waits)
 }
+
+func TestATruncationIsToldFromWhereTheApplicationIs(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	u.given = map[record.PartitionID]record.Offset{}
+	cut := &client.Event{Kind: client.Truncated, From: 10, To: 7, Partitions: []client.PlacedID{{ID: part}}}
+	u.cutBack(cut) // nobody knows what it was given
+	u.handed([]client.Delivery{{PlacedID: client.PlacedID{ID: part}, Next: 10}})
+	u.cutBack(cut)
+	s.passed()
+	u.handed([]client.Delivery{{PlacedID: client.PlacedID{ID: part}, Next: 9}})
+	u.cutBack(cut)
+	s.refused("INV-35", "up to 9, and is told that it was truncated from 10 to 7")
+}
+
+func TestSettingsThatAreAlwaysRightAreNotRefused(t *testing.T) {
+	s := newStage(t)
+	answered := func(m *message.AlterConfig, code message.Code) {
+		result := &client.Result{Err: &client.Error{Code: code, Detail: "no such value"}}
+		(&operator{}).judgeAlter(s.clients[0], &openOp{ask: client.Ask{Request: m}}, result)
+	}
+	set := func(keys ...string) (list []message.Setting) {
+		for _, k := range keys {
+			list = append(list, message.Setting{Key: k, Value: "9s"})
+		}
+		return list
+	}
+	answered(&message.AlterConfig{Topic: "t0", Set: set("min-insync", "retention")}, message.InvalidConfig)
+	answered(&message.AlterConfig{Topic: "t0", Set: set("retention"), Unset: []string{"min-insync"}}, message.InvalidConfig)
+	answered(&message.AlterConfig{Node: 2, Set: set("replica-lag")}, message.InvalidConfig)
+	answered(&message.AlterConfig{Set: set("replica-lag", "session-timeout")}, message.InvalidConfig)
+	answered(&message.AlterConfig{Topic: "t0", Set: set("retention")}, message.UnknownTopicOrPartition)
+	s.passed()
+	answered(&message.AlterConfig{Topic: "t0", Set: set("retention")}, message.InvalidConfig)
+	s.refused("INV-10", "is told that it is wrong")
+	answered(&message.AlterConfig{Set: set("replica-lag")}, message.InvalidConfig)
+	s.refused("INV-10", "is told that it is wrong")
+}
