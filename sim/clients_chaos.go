@@ -256,8 +256,17 @@ func (c *chaos) wrong(u *user) message.Request {
 		return &message.GroupHeartbeat{Group: "", Member: "", Full: true}
 	case 9, 10, 11, 12:
 		return c.wrongSetting(u)
-	case 13: // a good checksum over a record that ends in no number of headers
-		batch[len(batch)-1] = [2]byte{0x01, 0x80}[r.Below(2)]
+	case 13: // a good checksum over a record that is none
+		switch r.Below(4) {
+		case 0: // it ends in no number of headers
+			batch[len(batch)-1] = 0x01
+		case 1:
+			batch[len(batch)-1] = 0x80
+		case 2: // it is longer than its batch
+			batch[record.HeaderSize] = 0x7e
+		default: // or of less than no length
+			batch[record.HeaderSize] = 0x01
+		}
 		record.SetProducer(batch, record.NoProducerID, -1, -1)
 	}
 	return m
