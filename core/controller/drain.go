@@ -87,9 +87,10 @@ func (c *Controller) drain() *decision {
 	if !a.drain {
 		return nil
 	}
-	a.drain = false
+	redirect := a.redirect
+	a.drain, a.redirect = false, false
 	room := c.cfg.MovesAtOnce - c.image.Moving()
-	if !c.worthDraining(room) {
+	if !redirect && !c.worthDraining(room) {
 		return nil
 	}
 	brokers, racks := c.candidates()
@@ -97,8 +98,8 @@ func (c *Controller) drain() *decision {
 	d := &decision{}
 	for p := range c.image.Partitions() {
 		next := c.leadElsewhere(p)
-		if next == nil && room > 0 {
-			if next = c.moveOff(p, brokers, onRack); next != nil {
+		if under := metadata.Moving(p); next == nil && (room > 0 || under) {
+			if next = c.moveOff(p, brokers, onRack); next != nil && !under {
 				room--
 			}
 		}
@@ -107,7 +108,7 @@ func (c *Controller) drain() *decision {
 		}
 		d.changes = append(d.changes, message.Change{Partition: next})
 		if len(d.changes) == atOnce {
-			a.drain = true
+			a.drain, a.redirect = true, redirect
 			break
 		}
 	}

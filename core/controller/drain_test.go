@@ -126,6 +126,30 @@ func TestADrainTakesBackAMoveToTheDrainedBroker(t *testing.T) {
 	require.Zero(t, w.boss().image.Hosts(14))
 }
 
+// All the moves that a drain may have under way go to a broker that dies. Draining
+// that one, too, sends them elsewhere: they are under way already and need no room.
+func TestADrainRedirectsMovesAlsoWithoutRoomForMore(t *testing.T) {
+	w := newWorld(t, 8, 1, 4, Config{BalanceAfter: -1, MovesAtOnce: 2})
+	w.ready()
+	w.create("t", ids{12, 11}, ids{12, 11}, ids{12, 11}, ids{12, 11})
+	w.crashBroker(13)
+	w.until("it is fenced", func() bool { return !w.boss().image.Live(13) })
+	w.ask(&message.DrainBroker{Node: 11})
+	w.settle()
+	require.Equal(t, 2, w.boss().image.Hosts(14), "all that may be under way goes there")
+	w.startBroker(13)
+	w.ready()
+	w.crashBroker(14)
+	w.until("it is fenced", func() bool { return !w.boss().image.Live(14) })
+	require.Equal(t, &message.DrainBrokerReply{}, w.ask(&message.DrainBroker{Node: 14}))
+	w.settle()
+	for again := 0; again < 4; again++ {
+		w.catchUp()
+		w.settle()
+	}
+	require.Equal(t, []int{0, 4, 4, 0}, w.hosts())
+}
+
 func TestABrokerIsRemovedWhenItIsEmptyAndStopped(t *testing.T) {
 	w := newWorld(t, 5, 1, 4, Config{BalanceAfter: -1})
 	w.ready()
