@@ -135,3 +135,19 @@ func TestSettingsThatAreAlwaysRightAreNotRefused(t *testing.T) {
 	answered(&message.AlterConfig{Set: set("replica-lag")}, message.InvalidConfig)
 	s.refused("INV-10", "is told that it is wrong")
 }
+
+func TestATruncationOfCommittedRecordsIsRefused(t *testing.T) {
+	s := newStage(t)
+	u, p := s.clients[0], s.book.part(part)
+	p.high = 8
+	cut := func(from, to record.Offset) {
+		u.cutBack(&client.Event{Kind: client.Truncated, From: from, To: to, Partitions: []client.PlacedID{{ID: part}}})
+	}
+	cut(10, 8)
+	p.unclean = true
+	cut(10, 7)
+	s.passed()
+	p.unclean = false
+	cut(10, 7)
+	s.refused("INV-35", "was truncated from 10 to 7, but all below 8 is committed")
+}
