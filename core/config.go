@@ -71,7 +71,7 @@ func (c Config) withDefaults() Config {
 	g := &c.Groups
 	g.Partitions = cmp.Or(g.Partitions, 16)
 	g.ReplicationFactor = cmp.Or(g.ReplicationFactor, int16(min(3, len(c.Voters))))
-	g.MinInsync = min(cmp.Or(g.MinInsync, 2), int32(g.ReplicationFactor))
+	g.MinInsync = min(cmp.Or(g.MinInsync, message.DefaultMinInsync), int32(g.ReplicationFactor))
 	g.SessionTimeout = cmp.Or(g.SessionTimeout, 10*message.Second)
 	g.HeartbeatInterval = cmp.Or(g.HeartbeatInterval, message.Second)
 	g.OffsetsRetention = cmp.Or(g.OffsetsRetention, 7*24*message.Hour)

@@ -84,6 +84,9 @@ func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func
 	})
 }
 
+// asksAnother says that the next tick gives up a controller that is silent.
+func (l *lifecycle) asksAnother(now message.Time) bool { return now >= l.due && now >= l.silence }
+
 // rotate turns to the next voter.
 func (l *lifecycle) rotate(now message.Time) {
 	l.next = (l.next + 1) % len(l.voters)

@@ -95,6 +95,9 @@ func (n *Node) Wake() message.Time {
 
 // tick lets every room act whose time has come.
 func (n *Node) tick(now message.Now, out *effect.Out) {
+	if n.life.asksAnother(now.Mono) {
+		n.life.voters = n.mayLead()
+	}
 	n.life.tick(now.Mono, n.image.Version(), n.replicas.Damaged, out)
 	n.forwards.tick(now.Mono, n.life.target, out)
 	n.ids.tick(now.Mono, &n.life, out)

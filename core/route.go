@@ -52,6 +52,9 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 		n.pushed(now, m, out)
 	case *message.RegisterBrokerReply:
 		before := n.life.epoch
+		if m.Code == message.NotController {
+			n.life.voters = n.mayLead() // what the controller of this node has applied since is in it
+		}
 		switch committed := n.life.registered(now.Mono, m, out); {
 		case committed && n.life.epoch == before:
 			n.replicas.DamageReported(now, &n.replicaOut)

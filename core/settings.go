@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/core/settings"
 )
@@ -46,15 +47,25 @@ func (n *Node) adopt(now message.Now, changes []message.Change) {
 // mayLead are the nodes to ask for the controller, in this order: the voters as
 // far as known, those of the configuration, and all others. While this node hears
 // nothing the voters may become others than all that it knows of as such; but
-// whoever is up has heard of the controller.
+// whoever is up has heard of the controller. A broker that was started again knows
+// nothing by itself: what the controller on its node has kept counts as well, or
+// one that alone is left of the voters would look for itself among those of before.
 func (n *Node) mayLead() []message.NodeID {
+	images := []*metadata.Image{n.image}
+	if n.controller != nil {
+		images = append(images, n.controller.Image())
+	}
 	var list []message.NodeID
-	if c := n.image.Controllers(); c != nil {
-		list = append(list, c.Voters...)
+	for _, image := range images {
+		if c := image.Controllers(); c != nil {
+			list = append(list, c.Voters...)
+		}
 	}
 	list = append(list, n.cfg.Voters...)
-	for _, b := range n.image.Brokers() {
-		list = append(list, b.Node)
+	for _, image := range images {
+		for _, b := range image.Brokers() {
+			list = append(list, b.Node)
+		}
 	}
 	return once(list)
 }

@@ -15,7 +15,7 @@ func commits(d *dossier) []Violation {
 	for _, group := range d.groups {
 		for _, at := range d.places {
 			h := d.offset[group][at]
-			if h == nil || d.Lossy[at] {
+			if h == nil || d.unsure(at) {
 				continue
 			}
 			for _, f := range h.fetches {

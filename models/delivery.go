@@ -78,7 +78,7 @@ func follow(next map[process]map[Place]int64, by process, op *history.Operation)
 // excused says whether a reader may jump from due to got: what lies between was
 // removed by retention, or records were given up.
 func (d *dossier) excused(at Place, due, got int64) bool {
-	if d.Lossy[at] || d.Internal[at.TopicID] {
+	if d.unsure(at) || d.Internal[at.TopicID] {
 		return true
 	}
 	p := d.at[at]
@@ -223,7 +223,7 @@ func lowest(given map[int64]int) int64 {
 func (g *groupWork) repeated(d *dossier, group string) []Violation {
 	var found []Violation
 	for _, at := range g.places {
-		if d.Lossy[at] {
+		if d.unsure(at) {
 			continue
 		}
 		twice := int64(-1)

@@ -45,8 +45,11 @@ type Case struct {
 	// Final are the logs of all partitions of topics that still exist.
 	Final []Log
 	// Lossy are the partitions of which records may have been given up: an
-	// operator's unclean election said so, or the topic is gone.
+	// operator's unclean election said so.
 	Lossy map[Place]bool
+	// Gone are the partitions of topics that were deleted: no log of them is left,
+	// and what groups knew of them went with them. All else is judged on.
+	Gone map[Place]bool
 	// Forgotten are the groups whose coordinator's log may have been given up, or
 	// expired: members, epochs and positions may be gone.
 	Forgotten map[string]bool
@@ -239,6 +242,9 @@ func (p *partition) see(r *history.Record) {
 // text is a value as the key of a map. It shares the bytes: a history is never
 // changed while it is judged.
 func text(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
+
+// unsure says that what groups do at a partition may be without a reason that shows.
+func (d *dossier) unsure(at Place) bool { return d.Lossy[at] || d.Gone[at] }
 
 // certain says that the log at rest is known and nothing of it may be missing.
 func (d *dossier) certain(p *partition) bool { return p.final != nil && !d.Lossy[p.place] }

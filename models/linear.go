@@ -39,7 +39,7 @@ func linearizable(d *dossier) []Violation {
 	for _, group := range d.groups {
 		for _, at := range d.places {
 			h := d.offset[group][at]
-			if h == nil || d.Lossy[at] {
+			if h == nil || d.unsure(at) {
 				continue
 			}
 			if ops := ownerOperations(h); len(ops) > 1 && len(ops) <= maxLinear &&

@@ -358,6 +358,21 @@ func TestWhatWasGivenUpIsNotHeldAgainstTheCluster(t *testing.T) {
 	}))
 }
 
+// A topic that was deleted takes the positions of groups with it, and excuses
+// nothing else.
+func TestADeletedTopicIsJudgedByWhatWasSeenOfIt(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.poll(2, history.AtMostOnce, record(0, "a"))
+	s.commit(2, "m", 1, 1)
+	s.fetch(history.None)
+	gone := map[Place]bool{here: true}
+	require.NotEmpty(t, Judge(&Case{Operations: s.ops}))
+	require.Empty(t, Judge(&Case{Operations: s.ops, Gone: gone}))
+	s.publish("b", 0, history.OK)
+	refuses(t, Judge(&Case{Operations: s.ops, Gone: gone}), "INV-3 inconsistent offset", "INV-3 inconsistent offset")
+}
+
 func TestAGroupWhoseLogWasGivenUpMayForget(t *testing.T) {
 	var s story
 	s.publish("a", 0, history.OK)

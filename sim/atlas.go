@@ -173,7 +173,7 @@ func (a *atlas) spares(node int32) bool {
 					left++
 				}
 			}
-			if left < metadata.MinInsync(image.Topic(state.ID.Topic).Config, len(set)) {
+			if left < image.Topic(state.ID.Topic).Config.LeastInsync(len(set)) {
 				return false
 			}
 		}

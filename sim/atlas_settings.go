@@ -40,7 +40,7 @@ func (a *atlas) mayAlter(o *operator, m *message.AlterConfig) bool {
 				hit++
 			}
 		}
-		if !a.world.plan.Beyond && hit > 0 && hit >= metadata.MinInsync(next, metadata.Factor(state)) {
+		if !a.world.plan.Beyond && hit > 0 && hit >= next.LeastInsync(metadata.Factor(state)) {
 			return false
 		}
 	}
@@ -59,10 +59,10 @@ func (o *operator) lowered(op *openOp, result *client.Result) {
 
 // leastInsync is the least min.insync that a topic may have now.
 func (a *atlas) leastInsync(t *metadata.Topic, factor int) int {
-	least := metadata.MinInsync(t.Config, factor)
+	least := t.Config.LeastInsync(factor)
 	for _, l := range a.world.operatorUser().script.(*operator).lowering {
 		if l.request.Topic == t.Name {
-			least = min(least, metadata.MinInsync(l.config, factor))
+			least = min(least, l.config.LeastInsync(factor))
 		}
 	}
 	return least

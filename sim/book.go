@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -28,6 +26,7 @@ type book struct {
 // partBook is one partition as a whole.
 type partBook struct {
 	id record.PartitionID
+	nr int // its place in the list of them all
 	// committed are the headers of all batches below high, from the first that
 	// was ever committed on: every record that a client may have been shown.
 	committed  []record.Header
@@ -125,7 +124,7 @@ func (b *book) part(id record.PartitionID) *partBook {
 	}
 	p := b.parts[id]
 	if p == nil {
-		p = &partBook{id: id, links: map[link]origin{}, leaders: map[record.LeaderEpoch]int32{}}
+		p = &partBook{id: id, nr: len(b.list), links: map[link]origin{}, leaders: map[record.LeaderEpoch]int32{}}
 		b.parts[id] = p
 		b.list = append(b.list, p)
 	}
@@ -194,13 +193,23 @@ func (l *logFacts) reset(start record.Offset) {
 
 // from are the batches that end above offset.
 func (l *logFacts) from(offset record.Offset) []record.Header {
-	k, _ := slices.BinarySearchFunc(l.batches, offset, func(h record.Header, o record.Offset) int {
-		if h.End() <= o {
-			return -1
+	low, high := 0, len(l.batches)
+	for step := 1; low < high; step *= 2 { // most of what is looked for is near the end
+		at := max(low, high-step)
+		if l.batches[at].End() <= offset {
+			low = at + 1
+			break
 		}
-		return 1
-	})
-	return l.batches[k:]
+		high = at
+	}
+	for low < high {
+		if at := (low + high) / 2; l.batches[at].End() <= offset {
+			low = at + 1
+		} else {
+			high = at
+		}
+	}
+	return l.batches[low:]
 }
 
 // within are the batches of one append: those from base up to end. before is

@@ -2,13 +2,18 @@ package sim
 
 import "time"
 
-// Watched is the time of runs that were measured: reading the wall clock at each
-// step costs a few percent, which is counted as checking, so that only some are.
+// Watched is the time of runs that were measured. Reading the wall clock costs about
+// as much as the checking of a plain step: so it is read in some runs only, and at
+// some steps of these, which stand for the others.
 type Watched struct {
 	Runs     int           `json:"runs"`
 	Took     time.Duration `json:"took"`     // all of it
 	Checking time.Duration `json:"checking"` // of that, by the book, observers and models
 }
+
+// timedEvery is the number of steps of which one is timed. It is a prime, so that
+// what comes again and again in turn is met in all its parts.
+const timedEvery = 7
 
 // Share is the part of the time that checking took.
 func (w *Watched) Share() float64 { return float64(w.Checking) / float64(max(w.Took, 1)) }

@@ -7,6 +7,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
 	"github.com/tamarack-mq/tamarack/witness"
@@ -41,6 +42,7 @@ type user struct {
 
 	calls  []openCall
 	told   session
+	given  map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
 	ops    map[client.Op]*openOp
 	spare  []*openOp // of publishes, for the next ones
 	lastOp client.Op
@@ -58,6 +60,7 @@ type openCall struct {
 	node       simnet.Endpoint
 	generation uint32
 	event      uint64          // when it was sent
+	kind       message.Kind    // of the request
 	asked      message.Request // if its answer tells the bounds of logs; else nil
 }
 
@@ -158,7 +161,7 @@ func (u *user) start() {
 	w := u.world
 	u.run++
 	u.session++
-	u.told = session{}
+	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
 	u.tickAt = never
@@ -200,7 +203,8 @@ func (u *user) config() client.Config {
 	if p.Role == Producer {
 		c.Acks = message.Acks(p.Acks)
 		c.Idempotent = p.Idempotent
-		c.BatchBytes = int32(p.Batch)
+		c.BatchBytes, c.RequestBytes = int32(p.Batch), int32(p.Request)
+		c.BufferBytes = int64(p.Buffer)
 		c.Linger = message.Duration(p.Linger)
 	}
 	return c
@@ -301,6 +305,7 @@ func (u *user) receive(p *simnet.Packet) {
 		call, reply, from := p.Call, p.Msg.(message.Reply), p.From
 		w.net.Done(p)
 		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
+			u.inKind(&u.calls[i], reply)
 			u.heard(&u.calls[i], reply)
 			u.calls = slices.Delete(u.calls, i, i+1)
 		}
@@ -405,6 +410,7 @@ func (u *user) carryOut(given client.Effect) {
 		if w.witness != nil {
 			w.witness.answered(u, op, &e.Result)
 		}
+		u.handed(e.Result.Polled)
 		u.record(op, &e.Result)
 		u.script.done(u, op, &e.Result)
 		if op.what == opPublish && w.witness == nil {
@@ -420,6 +426,7 @@ func (u *user) carryOut(given client.Effect) {
 		if w.witness != nil {
 			w.witness.tells(u, e)
 		}
+		u.cutBack(e)
 		u.recordEvent(e)
 		u.script.event(u, e)
 	}
@@ -449,6 +456,9 @@ func (u *user) call(e *client.Call) {
 	d := digest(e.Request)
 	w.hash.fold(d)
 	w.sentKinds |= 1 << e.Request.Kind()
+	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role == Producer {
+		u.inBounds(m)
+	}
 	if w.witness != nil {
 		w.witness.calls(u, int(node), e)
 	}
@@ -457,7 +467,7 @@ func (u *user) call(e *client.Call) {
 		w.witness.sent(node)
 	}
 	if !e.NoReply {
-		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events}
+		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events, kind: e.Request.Kind()}
 		if asks(e.Request) {
 			c.asked = e.Request
 		}

@@ -76,6 +76,7 @@ func (o *operator) create(u *user, t *TopicPlan) {
 func (o *operator) done(u *user, op *openOp, result *client.Result) {
 	if op.what == opAdmin {
 		o.lowered(op, result)
+		o.judgeAlter(u, op, result)
 		o.open--
 		if result.Err != nil && u.world.phase == warming {
 			o.retry(u, op, result)

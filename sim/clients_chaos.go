@@ -100,6 +100,16 @@ func (c *chaos) member(u *user) string {
 	return "m" + strconv.Itoa(u.plan.ID) + "-" + strconv.Itoa(int(u.random.Below(3)))
 }
 
+// outsideGroup is a group to which positions are committed from outside only: it
+// never has members.
+const outsideGroup = "outside"
+
+// What a coordinator grants at most, as its settings in these plans have it.
+const (
+	longestSession   = 30 * message.Minute
+	longestRebalance = 24 * message.Hour
+)
+
 // batch builds one record with a value of its own.
 func (c *chaos) batch(u *user) (batch, value []byte) {
 	c.n++
@@ -176,12 +186,23 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		if r.OneIn(2) {
 			m.Owned = []record.PartitionID{c.partition(u, true)}
 		}
+		switch m.SessionTimeout % 8 { // the longest that anybody may ask for
+		case 0:
+			m.SessionTimeout = longestSession
+		case 1:
+			m.SessionTimeout, m.RebalanceTimeout = 0, longestRebalance
+		}
 		return m
 	case 3:
-		return &message.CommitOffsets{
+		m := &message.CommitOffsets{
 			Group: g, Member: c.member(u), MemberEpoch: message.MemberEpoch(r.Between(-1, 6)),
 			Offsets: []message.GroupOffset{{ID: c.partition(u, true), Offset: record.Offset(r.Below(100)), LeaderEpoch: -1}},
 		}
+		if m.MemberEpoch >= 4 { // from outside, and often from the very start
+			m.Group, m.Member, m.MemberEpoch = outsideGroup, "", -1
+			m.Offsets[0].Offset /= 40
+		}
+		return m
 	case 4:
 		for i := range u.world.plan.Clients {
 			if p := &u.world.plan.Clients[i]; p.Group != "" {
@@ -200,6 +221,9 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		return &message.DescribeGroup{Group: g}
 	}
 	if r.OneIn(2) {
+		if g == "chaos-0" {
+			g = outsideGroup
+		}
 		return &message.DeleteGroup{Group: g}
 	}
 	return &message.DeleteOffsets{Group: g, IDs: []record.PartitionID{c.partition(u, true)}}
@@ -232,8 +256,17 @@ func (c *chaos) wrong(u *user) message.Request {
 		return &message.GroupHeartbeat{Group: "", Member: "", Full: true}
 	case 9, 10, 11, 12:
 		return c.wrongSetting(u)
-	case 13: // a good checksum over a record that ends in no number of headers
-		batch[len(batch)-1] = [2]byte{0x01, 0x80}[r.Below(2)]
+	case 13: // a good checksum over a record that is none
+		switch r.Below(4) {
+		case 0: // it ends in no number of headers
+			batch[len(batch)-1] = 0x01
+		case 1:
+			batch[len(batch)-1] = 0x80
+		case 2: // it is longer than its batch
+			batch[record.HeaderSize] = 0x7e
+		default: // or of less than no length
+			batch[record.HeaderSize] = 0x01
+		}
 		record.SetProducer(batch, record.NoProducerID, -1, -1)
 	}
 	return m
@@ -247,6 +280,7 @@ func (c *chaos) done(u *user, op *openOp, result *client.Result) {
 			c.published(u, op, result)
 		}
 	}
+	c.groupAnswered(u, op, result)
 	if op.arg == 1 && result.Outcome == client.OK {
 		w.fail("INV-10", 0, "a malformed request is answered with success", "client %d sent %s and was told that it succeeded", u.plan.ID, describe(op.ask.(client.Ask).Request))
 	}

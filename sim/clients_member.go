@@ -184,6 +184,11 @@ func (m *member) event(u *user, e *client.Event) {
 	}
 }
 
-// idle: a member is at rest when it polls and gets nothing more. Whether its
-// group owns everything is for the observer of INV-34 to say.
-func (m *member) idle(*user) (string, bool) { return "", true }
+// idle: a member is at rest when it polls and gets nothing more, or has left.
+// Whether its group owns everything is for the observer of INV-34 to say.
+func (m *member) idle(u *user) (string, bool) {
+	if u.closing {
+		return "a close that does not end", false
+	}
+	return "", true
+}

@@ -14,6 +14,7 @@ import (
 type producer struct {
 	sent  int64
 	open  int
+	bytes int64    // of the records that are open
 	drawn ClientOp // what is published next
 }
 
@@ -57,8 +58,14 @@ func (p *producer) draw(u *user) *ClientOp {
 		op.Key = "k" + strconv.Itoa(int(u.random.Below(int64(u.plan.Keys))))
 	}
 	op.Headers = u.plan.Headers && u.random.OneIn(4)
+	if n := int64(u.plan.Outsize); n > 0 && p.sent%n == n-1 && p.sent < 3*n {
+		op.Size = outsize
+	}
 	return op
 }
+
+// outsize is the value of a record that fits no batch of any topic in a plan.
+const outsize = 1<<20 + 1
 
 // publish prepares one record and notes it in the history.
 func (p *producer) publish(u *user, op *ClientOp) client.Input {
@@ -88,6 +95,8 @@ func (p *producer) publish(u *user, op *ClientOp) client.Input {
 		Offset: history.None, Sequence: p.sent, HighWatermark: history.None, LogStart: history.None,
 	})
 	o := u.newPublish(id)
+	o.arg = int64(record.SizeBound(in.Key, in.Value, in.Headers))
+	p.bytes += o.arg
 	u.ops[in.Op] = o
 	if w.witness != nil {
 		w.witness.asks(u, o, &history.Operation{Topic: in.Topic, Value: in.Value})
@@ -119,8 +128,21 @@ func (p *producer) value(u *user, size int) []byte {
 }
 
 func (p *producer) done(u *user, op *openOp, result *client.Result) {
-	if op.what == opPublish {
-		p.open--
+	if op.what != opPublish {
+		return
+	}
+	if e := result.Err; e != nil && e.Problem == client.BufferFull {
+		p.turnedAway(u)
+	}
+	p.open--
+	p.bytes -= op.arg
+}
+
+// turnedAway is INV-38 the other way round: what has its result gives its room
+// back, so a record for which there is room is not turned away.
+func (p *producer) turnedAway(u *user) {
+	if p.bytes <= int64(u.plan.Buffer) {
+		u.world.fail("INV-38", 0, "a record is turned away although there is room", "client %d has %d bytes of records without a result, this one included, and room for %d; yet it is told that its buffer is full", u.plan.ID, p.bytes, u.plan.Buffer)
 	}
 }
 

@@ -56,6 +56,7 @@ func (r *reader) assign(u *user, starts []client.Start) {
 		}
 		u.note(op)
 	}
+	clear(u.given)
 	w.history.Moment(history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Invoke: int64(w.now),
 	})
@@ -123,6 +124,7 @@ func (a *auditor) audit(u *user) {
 	w := u.world
 	a.open, a.over = map[client.Place]int64{}, false
 	a.at = map[client.Place]record.Offset{}
+	clear(u.given)
 	var starts []client.Start
 	for _, t := range w.liveTopics() {
 		for p := range t.Partitions {

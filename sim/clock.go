@@ -53,6 +53,25 @@ func (c *clock) setRate(v Span, perMille int64) {
 // jump moves the wall clock.
 func (c *clock) jump(by record.Timestamp) { c.wallBase += by }
 
+// wrong is how far the wall clock is ahead of the truth.
+func (c *clock) wrong(v Span) Span {
+	return Span(c.now(v).Wall-wallStart)*Millisecond - v
+}
+
+// apart is how far the wall clocks of any two nodes have been apart, at any two
+// moments so far. They drift evenly between two changes of a clock, so that it is
+// enough to look at each of these, and now.
+type apart struct{ behind, ahead Span }
+
+// clocksApart looks at the clocks, and says how far they have been apart.
+func (w *World) clocksApart() Span {
+	for _, n := range w.nodes[1:] {
+		wrong := n.clock.wrong(w.now)
+		w.apart.behind, w.apart.ahead = min(w.apart.behind, wrong), max(w.apart.ahead, wrong)
+	}
+	return w.apart.ahead - w.apart.behind
+}
+
 // reboot starts the monotonic clock anew, as a restart of the machine does.
 func (c *clock) reboot(v Span, mono message.Time) {
 	now := c.now(v)

@@ -106,6 +106,22 @@ func TestPlansThatPromiseTheImpossibleAreRefused(t *testing.T) {
 		spoil(plan)
 		require.Error(t, plan.Validate(), name)
 	}
+	for want, spoil := range map[string]func(*Plan){
+		"network.latency is -1s: between 0s and a day":                      func(p *Plan) { p.Network.Latency = -Second },
+		"phases.warm is 2400h0m0s: between 0s and a day":                    func(p *Plan) { p.Phases.Warm = 100 * longestSpan },
+		"clients[0].every is -1s: between 0s and a day":                     func(p *Plan) { p.Clients[0].Every = -Second },
+		"faults[0].for is -1s: between 0s and a day":                        func(p *Plan) { p.Faults[0].For = -Second },
+		"cluster.shards is -1: between 0 and 1000":                          func(p *Plan) { p.Cluster.Shards = -1 },
+		"client 1: burst is 4294967296: between 0 and 10000":                func(p *Plan) { p.Clients[0].Burst = 1 << 32 },
+		"client 1: size is 4611686018427387904: between 0 and 1048576":      func(p *Plan) { p.Clients[0].Size = 1 << 62 },
+		"fault 0 (clock-rate): strength is -1000: between -999 and 1000000": func(p *Plan) { p.Faults[0] = Fault{Kind: ClockRate, Strength: -1000} },
+		"topic \"t0\": minInsync is 4: between 0 and 3":                     func(p *Plan) { p.Topics[0].Replication, p.Topics[0].MinInsync = 3, 4 },
+		"disk.lossyShare is 101: between 0 and 100":                         func(p *Plan) { p.Disk.LossyShare = 101 },
+	} {
+		plan := NewPlan(3)
+		spoil(plan)
+		require.EqualError(t, plan.Validate(), want)
+	}
 	_, err := ParsePlan([]byte(`{"seed": 1, "meteors": 3}`))
 	require.ErrorContains(t, err, "meteors")
 }

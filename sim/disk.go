@@ -482,6 +482,8 @@ func logOf(e effect.Effect) record.PartitionID {
 		return e.Log
 	case effect.CreateLog:
 		return e.Log
+	case effect.ConfigureLog:
+		return e.Log
 	case effect.DeleteLog:
 		return e.Log
 	case effect.Truncate:

@@ -215,6 +215,7 @@ func (w *World) strikeClock(f *activeFault) {
 	}
 	if f.plan.Kind == ClockJump {
 		n.clock.jump(record.Timestamp(f.plan.Strength))
+		w.clocksApart()
 		return
 	}
 	n.setRate(int64(1000 + f.plan.Strength))
@@ -223,6 +224,7 @@ func (w *World) strikeClock(f *activeFault) {
 
 // setRate changes the pace of a node's clock; its next tick moves with it.
 func (n *Node) setRate(perMille int64) {
+	n.world.clocksApart()
 	n.clock.setRate(n.world.now, max(perMille, 100))
 	if n.up {
 		n.tickAt = never // the one on the agenda falls flat

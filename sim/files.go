@@ -123,6 +123,9 @@ func (p *Plan) Validate() error {
 			return fmt.Errorf("topic %q: needs partitions, and a replication between 1 and the number of nodes", t.Name)
 		}
 	}
+	if err := p.inBounds(); err != nil {
+		return err
+	}
 	ids := map[int]bool{}
 	for i := range p.Clients {
 		cl := &p.Clients[i]

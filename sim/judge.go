@@ -20,7 +20,7 @@ func (w *World) judge() {
 		begun := time.Now()
 		defer func() { *took += time.Since(begun) }()
 	}
-	c := models.Case{Operations: w.history.Operations(), Lossy: map[models.Place]bool{}, Internal: map[uint64]bool{}}
+	c := models.Case{Operations: w.history.Operations(), Lossy: map[models.Place]bool{}, Gone: map[models.Place]bool{}, Internal: map[uint64]bool{}}
 	for _, t := range w.liveTopics() {
 		if t.Config.Internal {
 			c.Internal[uint64(t.ID)] = true
@@ -28,13 +28,17 @@ func (w *World) judge() {
 	}
 	c.Final = w.finalLogs(c.Internal)
 	for _, part := range w.book.list {
-		if part.off() {
-			c.Lossy[models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}] = true
+		at := models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}
+		if part.unclean {
+			c.Lossy[at] = true
+		}
+		if part.deleted {
+			c.Gone[at] = true
 		}
 	}
 	c.Forgotten = map[string]bool{}
 	for i := range w.plan.Clients {
-		if g := w.plan.Clients[i].Group; g != "" && (w.shardGivenUp(g) || w.plan.Timing.OffsetRetention > 0) {
+		if g := w.plan.Clients[i].Group; g != "" && (w.shardGivenUp(g) || w.everExpired(g)) {
 			c.Forgotten[g] = true
 		}
 	}

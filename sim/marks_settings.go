@@ -56,7 +56,7 @@ func sameSettings(a, b []*message.SettingsChange) bool {
 func (a *altered) topic(w *World, t *metadata.Topic, was *message.TopicConfig) {
 	w.mark(markTopicAltered)
 	for _, p := range t.Partitions {
-		before, after := metadata.MinInsync(*was, metadata.Factor(p)), metadata.MinInsync(t.Config, metadata.Factor(p))
+		before, after := was.LeastInsync(metadata.Factor(p)), t.Config.LeastInsync(metadata.Factor(p))
 		switch {
 		case before <= len(p.ISR) && after > len(p.ISR):
 			w.mark(markMinInsyncRaised)

@@ -39,8 +39,9 @@ func (o *syncFirst) at(n *Node) *journalTail {
 
 // Started: what recovery has found is durable.
 func (o *syncFirst) Started(_ *World, n *Node, _ *effect.Recovered) {
+	*o.at(n) = journalTail{} // it may become a voter later on
 	if c := n.Core(); c != nil && c.Controller() != nil {
-		*o.at(n) = journalTail{durable: c.Controller().View().Quorum.Last}
+		o.at(n).durable = c.Controller().View().Quorum.Last
 	}
 }
 
@@ -85,9 +86,9 @@ func (o *syncFirst) voter(w *World, n *Node, in effect.Input, out []effect.Effec
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.SaveQuorum:
-			j.writes = append(j.writes, journalWrite{e.Seq, c.Controller().View().Quorum.Last})
+			j.writes = append(j.writes, journalWrite{e.Seq, w.quorumOf(n).Last})
 		case effect.ReplaceQuorum:
-			j.writes = append(j.writes, journalWrite{e.Seq, c.Controller().View().Quorum.Last})
+			j.writes = append(j.writes, journalWrite{e.Seq, w.quorumOf(n).Last})
 		case effect.Send:
 			if q, ok := e.Msg.(*message.Quorum); ok {
 				o.promise(w, n, j, e.To, q)
@@ -101,7 +102,7 @@ func (o *syncFirst) promise(w *World, n *Node, j *journalTail, to message.NodeID
 	if !ok || m.reject {
 		return
 	}
-	v := n.Core().Controller().View().Quorum
+	v := w.quorumOf(n)
 	switch m.kind {
 	case raftVote:
 		to = n.node() // a candidate's own vote

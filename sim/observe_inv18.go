@@ -31,8 +31,8 @@ func (o *quorumSnapshots) Stepped(w *World, n *Node, _ effect.Input, out []effec
 			for int(n.id) >= len(o.images) {
 				o.images = append(o.images, imageFolder{})
 			}
-			v := c.Controller().View().Quorum
-			o.judge(w, n, r.Frames[0], &v, c.Controller().Image())
+			v := w.quorumOf(n)
+			o.judge(w, n, r.Frames[0], v, c.Controller().Image())
 			return
 		}
 	}

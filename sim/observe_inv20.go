@@ -12,13 +12,23 @@ import (
 type oneHistory struct {
 	blind
 	digests map[message.Version]uint64
-	applied []message.Version // of brokers, by node id, in their present run
-	runs    []uint32
-	folders []nodeFolders // by node id
+	nodes   []nodeImages // by node id
 }
 
-// nodeFolders are those of the two images of a node.
-type nodeFolders struct{ broker, voter imageFolder }
+// nodeImages are the two images of a node in its present run.
+type nodeImages struct {
+	run           uint32
+	applied       message.Version // of the broker's
+	broker, voter comparedImage
+}
+
+// comparedImage is an image that was compared at a version. It is not compared
+// again before its version moves.
+type comparedImage struct {
+	folder imageFolder
+	at     message.Version
+	known  bool
+}
 
 func (*oneHistory) Invariant() string { return "INV-20" }
 
@@ -28,35 +38,37 @@ func (o *oneHistory) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effec
 	if !s.moved || c == nil {
 		return
 	}
-	for int(n.id) >= len(o.applied) {
-		o.applied = append(o.applied, 0)
-		o.runs = append(o.runs, 0)
-		o.folders = append(o.folders, nodeFolders{})
+	for int(n.id) >= len(o.nodes) {
+		o.nodes = append(o.nodes, nodeImages{})
 	}
-	if o.runs[n.id] != n.run {
-		o.runs[n.id], o.applied[n.id] = n.run, 0
+	images := &o.nodes[n.id]
+	if images.run != n.run {
+		images.run, images.applied, images.broker.known, images.voter.known = n.run, 0, false, false
 	}
-	if v := c.Image().Version(); v < o.applied[n.id] {
-		w.fail("INV-20", n.id, "a broker's image goes back", "the image of node %d goes back from version %d to %d", n.id, o.applied[n.id], v)
+	if v := c.Image().Version(); v < images.applied {
+		w.fail("INV-20", n.id, "a broker's image goes back", "the image of node %d goes back from version %d to %d", n.id, images.applied, v)
 		return
 	}
-	o.applied[n.id] = c.Image().Version()
-	folders := &o.folders[n.id]
-	o.compare(w, n, c.Image(), &folders.broker, "the broker")
+	images.applied = c.Image().Version()
+	o.compare(w, n, c.Image(), &images.broker, "the broker")
 	if controller := c.Controller(); controller != nil {
-		o.compare(w, n, controller.Image(), &folders.voter, "the controller")
+		o.compare(w, n, controller.Image(), &images.voter, "the controller")
 		if c.Image().Version() > w.book.meta.version {
 			w.fail("INV-20", n.id, "a broker is ahead of the committed log", "the image of node %d is at version %d, but no voter has committed more than %d", n.id, c.Image().Version(), w.book.meta.version)
 		}
 	}
 }
 
-func (o *oneHistory) compare(w *World, n *Node, image *metadata.Image, f *imageFolder, whose string) {
+func (o *oneHistory) compare(w *World, n *Node, image *metadata.Image, was *comparedImage, whose string) {
 	if o.digests == nil {
 		o.digests = map[message.Version]uint64{}
 	}
 	v := image.Version()
-	d := f.digest(image)
+	if was.known && was.at == v {
+		return
+	}
+	was.known, was.at = true, v
+	d := was.folder.digest(image)
 	if before, ok := o.digests[v]; ok && before != d {
 		w.fail("INV-20", n.id, "two images differ at one version", "%s on node %d has at version %d another image of the cluster than was seen elsewhere", whose, n.id, v)
 		return

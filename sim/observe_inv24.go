@@ -19,7 +19,7 @@ type committedOffsets struct {
 	blind
 	came   map[asking]uint64 // the step in which a request came
 	claims map[claim]*commitBook
-	wiped  map[string]bool   // groups of which somebody asked to delete something
+	wiped  map[string]wiping // groups of which somebody asked to delete something
 	alive  map[string]Span   // when the leader of a group's shard last answered a member
 	lapsed map[string]uint64 // the step in which a group had a member again after too long
 	turns  map[memberClaim]ackedTurn
@@ -42,6 +42,17 @@ type asking struct {
 	run   uint32
 	token message.Token
 }
+
+// wiping are the requests to delete positions of a group, or the group. Such a
+// request may be carried out from when it comes until it is answered.
+type wiping struct {
+	open int    // not answered yet
+	last uint64 // the step of the last answer
+}
+
+// may says whether a position may be gone by a request to delete it, of which the
+// commit came in a certain step.
+func (g wiping) may(came uint64) bool { return g.open > 0 || came < g.last }
 
 // commitBook is what was committed for one partition by one group.
 type commitBook struct {
@@ -73,6 +84,8 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 		switch m := reply.Msg.(type) {
 		case *message.CommitOffsetsReply:
 			o.stored(w, n, reply.Token, m)
+		case *message.DeleteGroupReply, *message.DeleteOffsetsReply:
+			o.deleted(w, n, reply.Token)
 		case *message.FetchOffsetsReply:
 			o.told(w, n, reply.Token, m)
 		case *message.GroupHeartbeatReply:
@@ -84,7 +97,7 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 // asked notes what comes in.
 func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
 	if o.came == nil {
-		o.came, o.claims, o.wiped = map[asking]uint64{}, map[claim]*commitBook{}, map[string]bool{}
+		o.came, o.claims, o.wiped = map[asking]uint64{}, map[claim]*commitBook{}, map[string]wiping{}
 		o.alive, o.lapsed = map[string]Span{}, map[string]uint64{}
 	}
 	switch m := r.Msg.(type) {
@@ -101,10 +114,31 @@ func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
 	case *message.FetchOffsets:
 		o.came[asking{n.id, n.run, r.Token}] = w.stats.Steps
 	case *message.DeleteGroup:
-		o.wiped[m.Group] = true
+		o.delete(m.Group)
 	case *message.DeleteOffsets:
-		o.wiped[m.Group] = true
+		o.delete(m.Group)
 	}
+}
+
+func (o *committedOffsets) delete(g string) {
+	at := o.wiped[g]
+	at.open++
+	o.wiped[g] = at
+}
+
+// deleted notes that a request to delete something is answered: whatever came of
+// it has happened. One that is never answered may be carried out at any time.
+func (o *committedOffsets) deleted(w *World, n *Node, token message.Token) {
+	g := ""
+	switch m := n.tokens[token].request.(type) {
+	case *message.DeleteGroup:
+		g = m.Group
+	case *message.DeleteOffsets:
+		g = m.Group
+	default:
+		return
+	}
+	o.wiped[g] = wiping{o.wiped[g].open - 1, w.stats.Steps}
 }
 
 // take is the step in which an answered request came, and the request.
@@ -154,7 +188,7 @@ func (o *committedOffsets) inTurn(w *World, n *Node, asked *message.CommitOffset
 func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *message.FetchOffsetsReply) {
 	r, came := o.take(n, token)
 	asked, ok := r.(*message.FetchOffsets)
-	if !ok || m.Code != message.None || o.wiped[asked.Group] || w.shardGivenUp(asked.Group) {
+	if !ok || m.Code != message.None || w.shardGivenUp(asked.Group) {
 		return
 	}
 	for i := range m.Offsets {
@@ -166,6 +200,9 @@ func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *messa
 		last := b.before(came)
 		if last != nil && got.Offset == message.NoOffset && o.mayExpire(w, asked.Group, last.came) {
 			w.mark(markPositionsExpired)
+			continue
+		}
+		if last != nil && got.Offset == message.NoOffset && o.wiped[asked.Group].may(last.came) {
 			continue
 		}
 		if last != nil && !b.allows(last, got.Offset) {
@@ -186,7 +223,7 @@ func (o *committedOffsets) beaten(w *World, n *Node, r message.Request, m *messa
 	if t := w.newest().TopicNamed(offsetsTopic); t != nil && o.alive != nil {
 		p := w.newest().Partition(record.PartitionID{Topic: t.ID, Index: group.Shard(asked.Group, int32(len(t.Partitions)))})
 		if p != nil && p.Leader == n.node() {
-			if w.now-o.alive[asked.Group] >= w.plan.Timing.OffsetRetention-Millisecond {
+			if o.overdue(w, asked.Group) {
 				o.lapsed[asked.Group] = w.stats.Steps
 			}
 			o.alive[asked.Group] = w.now
@@ -197,18 +234,26 @@ func (o *committedOffsets) beaten(w *World, n *Node, r message.Request, m *messa
 // mayExpire says whether the positions of a group may be gone because it had no
 // member for so long, after the step in which the last one came: it may have
 // waited for its acknowledgement, and what made it expire may stand behind it in
-// the log by then. Where wall clocks are wrong nobody can tell.
+// the log by then.
 func (o *committedOffsets) mayExpire(w *World, g string, came uint64) bool {
-	keep := w.plan.Timing.OffsetRetention
-	if keep == 0 {
-		return false
-	}
-	for i := range w.plan.Faults {
-		if k := w.plan.Faults[i].Kind; k == ClockJump || k == ClockRate {
-			return true
+	return w.plan.Timing.OffsetRetention != 0 && (o.lapsed[g] > came || o.overdue(w, g))
+}
+
+// overdue says whether a group had no member for as long as positions are kept.
+// One node notes when its last member left, and another may look whether that is
+// over: as far as wall clocks have been apart, that may be sooner.
+func (o *committedOffsets) overdue(w *World, g string) bool {
+	return w.now-o.alive[g] >= w.plan.Timing.OffsetRetention-Millisecond-w.clocksApart()
+}
+
+// everExpired says whether positions of a group may have expired at any time.
+func (w *World) everExpired(g string) bool {
+	for _, o := range w.observers {
+		if o, ok := o.(*committedOffsets); ok {
+			return o.mayExpire(w, g, 0)
 		}
 	}
-	return o.lapsed[g] > came || w.now-o.alive[g] >= keep-Millisecond
+	return w.plan.Timing.OffsetRetention != 0
 }
 
 // before is the last commit that was acknowledged before a step.

@@ -13,7 +13,7 @@ import (
 // producers are ever given one id: each would be taken for the other.
 type sequences struct {
 	blind
-	parts map[record.PartitionID]*sequenced
+	parts []*sequenced                // by number of the partition
 	given map[record.ProducerID]int32 // by which node
 }
 
@@ -68,14 +68,10 @@ func (o *sequences) named(w *World, n *Node, id record.ProducerID) {
 
 // committed looks at what is newly committed of one partition.
 func (o *sequences) committed(w *World, n *Node, p *partBook) {
-	s := o.parts[p.id]
-	if s == nil {
-		if o.parts == nil {
-			o.parts = map[record.PartitionID]*sequenced{}
-		}
-		s = &sequenced{producers: map[record.ProducerID]expected{}}
-		o.parts[p.id] = s
+	for p.nr >= len(o.parts) {
+		o.parts = append(o.parts, &sequenced{producers: map[record.ProducerID]expected{}})
 	}
+	s := o.parts[p.nr]
 	if s.to >= p.high {
 		return
 	}

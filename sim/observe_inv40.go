@@ -78,7 +78,7 @@ func (o *settingsInForce) replica(w *World, n *Node, image *metadata.Image, id r
 	if t.Config.Internal {
 		want = log.Retention{Age: -1}
 	}
-	o.topic(w, n, id, least, metadata.MinInsync(t.Config, metadata.Factor(p)), retention, want, segment, t.Config.SegmentBytes)
+	o.topic(w, n, id, least, t.Config.LeastInsync(metadata.Factor(p)), retention, want, segment, t.Config.SegmentBytes)
 	return true
 }
 

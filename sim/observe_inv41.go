@@ -21,9 +21,12 @@ type quorumInForce struct {
 	present  *message.ControllersChange
 }
 
+// unseen is the applied version of a node of which no step was seen in this run.
+const unseen = ^message.Version(0)
+
 func (*quorumInForce) Invariant() string { return "INV-41" }
 
-func (*quorumInForce) Looks() scope { return ofSaves | ofMessages | ofImages | ofTicks }
+func (*quorumInForce) Looks() scope { return ofQuorum | ofImages }
 
 func (o *quorumInForce) at(n *Node) *journalTail {
 	for int(n.id) >= len(o.journals) {
@@ -40,44 +43,26 @@ func (o *quorumInForce) Started(_ *World, n *Node, _ *effect.Recovered) {
 	if c := n.Core(); c != nil && c.Controller() != nil {
 		v := c.Controller().View().Quorum
 		o.journals[n.id].durable, o.before[n.id] = v.Last, v
+		o.before[n.id].Applied = unseen
 	}
 }
 
 func (o *quorumInForce) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	c := n.Core()
-	if c == nil || c.Controller() == nil || !aboutQuorum(in, out) {
+	if c == nil || c.Controller() == nil {
 		return
 	}
 	if n.forgot {
 		w.atlas.forgetful(n)
 	}
-	v := c.Controller().View().Quorum
+	v := w.quorumOf(n)
 	o.saved(n, in, out, v.Last)
-	o.judge(w, n, &v)
+	o.judge(w, n, v)
 	if image := w.newest(); image != nil && image.Controllers() != o.present {
 		o.changed(w, o.present, image.Controllers())
 		o.present = image.Controllers()
 	}
-	o.before[n.id] = v
-}
-
-// aboutQuorum says whether a step may have moved the quorum.
-func aboutQuorum(in effect.Input, out []effect.Effect) bool {
-	switch in := in.(type) {
-	case effect.QuorumSaved, effect.Tick:
-		return true
-	case effect.Received:
-		if _, ok := in.Msg.(*message.Quorum); ok {
-			return true
-		}
-	}
-	for _, e := range out {
-		switch e.(type) {
-		case effect.SaveQuorum, effect.ReplaceQuorum:
-			return true
-		}
-	}
-	return false
+	o.before[n.id] = *v
 }
 
 // saved follows what is durable of a node's journal. Of several writes in one
@@ -105,16 +90,19 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 	if o.members == nil {
 		o.members = map[message.Version]quorum.Members{}
 	}
-	if known, ok := o.members[v.Applied]; ok && v.Applied > 0 && !sameMembers(known, v.Members) {
-		w.fail("INV-41", n.id, "two nodes have other members at one version", "node %d has the members %v at version %d, but another had %v", n.id, v.Members, v.Applied, known)
-		return
+	was := &o.before[n.id]
+	if v.Applied != was.Applied || !sameMembers(v.Members, was.Members) {
+		if known, ok := o.members[v.Applied]; ok && v.Applied > 0 && !sameMembers(known, v.Members) {
+			w.fail("INV-41", n.id, "two nodes have other members at one version", "node %d has the members %v at version %d, but another had %v", n.id, v.Members, v.Applied, known)
+			return
+		}
+		o.members[v.Applied] = v.Members
 	}
-	o.members[v.Applied] = v.Members
 	if v.Role == quorum.Leader && !contains(v.Members.Voters, n.node()) {
 		w.fail("INV-41", n.id, "a node leads the quorum that is no voter", "node %d leads the quorum in term %d, but the voters are %v", n.id, v.Term, v.Members.Voters)
 		return
 	}
-	if was := &o.before[n.id]; was.Role == quorum.Leader && was.Term == v.Term && v.Commit > was.Commit {
+	if was.Role == quorum.Leader && was.Term == v.Term && v.Commit > was.Commit {
 		o.committed(w, n, v, was.Members.Voters)
 	}
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
-	"github.com/tamarack-mq/tamarack/core/metadata"
 )
 
 // safeMoves is INV-43: a partition comes to other replicas only through its
@@ -107,7 +106,7 @@ func minInsync(w *World, p *message.PartitionChange) int {
 	if t == nil {
 		return 0
 	}
-	return metadata.MinInsync(t.Config, len(p.Replicas)-len(p.Adding))
+	return t.Config.LeastInsync(len(p.Replicas) - len(p.Adding))
 }
 
 func tellMove(p *message.PartitionChange) string {

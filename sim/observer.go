@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/quorum"
 )
 
 // Observer enforces one invariant over all nodes while a run goes on. It is
@@ -42,17 +43,18 @@ func newObservers() []Observer {
 		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{},
 		&staleInert{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
-		&quorumSnapshots{}, &shardSnapshots{},
+		&quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
 	}
 }
 
 // observe lets the book look at a step, and then every observer that has
 // something to see in it.
 func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
-	if took := w.options.checking; took != nil {
+	if took := w.options.checking; took != nil && w.stats.Steps%timedEvery == 0 {
 		begun := time.Now()
-		defer func() { *took += time.Since(begun) }()
+		defer func() { *took += timedEvery * time.Since(begun) }()
 	}
+	w.quorum.known = false
 	w.book.stepped(w, n, in, out)
 	if w.witness != nil {
 		w.witness.stood(n)
@@ -63,6 +65,22 @@ func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
 			o.Stepped(w, n, in, out)
 		}
 	}
+}
+
+// quorumOf is the view of a node's controller after the step at hand, for all that
+// look at it. The node has one.
+func (w *World) quorumOf(n *Node) *quorum.View {
+	if q := &w.quorum; !q.known || q.node != n.id {
+		q.known, q.node, q.view = true, n.id, n.Core().Controller().View().Quorum
+	}
+	return &w.quorum.view
+}
+
+// quorumSeen is what quorumOf was told in the step at hand.
+type quorumSeen struct {
+	known bool
+	node  int32
+	view  quorum.View
 }
 
 // nowAndThen is how often a judge looks that is too dear to look each time:

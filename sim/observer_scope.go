@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/effect"
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
 
 // scope says what a step was about. Most steps are about little, and most
 // observers look at little: those that have nothing to see in a step are not
@@ -18,7 +21,7 @@ const (
 	ofReplies                    // the node answers a client
 	ofAppends                    // the node appends to a log
 	ofCuts                       // a log is made, deleted, truncated, reset or trimmed
-	ofTicks                      // time went by
+	ofQuorum                     // the node's part in the quorum may have changed
 	ofAny                        // every step is of this
 )
 
@@ -41,17 +44,20 @@ func looksOf(observers []Observer) []scope {
 // scopeOf says what a step was about, once the book has taken it in.
 func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 	s := ofAny
-	switch in.(type) {
+	switch in := in.(type) {
 	case effect.Requested:
 		s |= ofRequests
 	case effect.Received:
 		s |= ofMessages
+		if _, ok := in.Msg.(*message.Quorum); ok {
+			s |= ofQuorum
+		}
 	case effect.ReadDone:
 		s |= ofReads
 	case effect.QuorumSaved:
-		s |= ofSaves
+		s |= ofSaves | ofQuorum
 	case effect.Tick:
-		s |= ofTicks
+		s |= ofQuorum
 	}
 	for _, e := range out {
 		switch e.(type) {
@@ -62,7 +68,7 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 		case effect.Append:
 			s |= ofAppends
 		case effect.SaveQuorum, effect.ReplaceQuorum:
-			s |= ofSaves
+			s |= ofSaves | ofQuorum
 		case effect.CreateLog, effect.DeleteLog, effect.Truncate, effect.Reset, effect.TrimPrefix:
 			s |= ofCuts
 		}

@@ -104,6 +104,15 @@ func TestAForgottenCommitIsRefused(t *testing.T) {
 	s.refused("INV-24", "the position 5 for partition 5/0, but 10 was acknowledged")
 	answer(2, fetch(2), told(message.NoOffset))
 	s.refused("INV-24", "the position -1")
+
+	gone := ask(1, &message.DeleteOffsets{Group: "g", IDs: []record.PartitionID{part}})
+	answer(2, fetch(2), told(message.NoOffset)) // it may be deleted by now
+	answer(1, gone, &message.DeleteOffsetsReply{})
+	answer(2, fetch(2), told(message.NoOffset))
+	s.passed()
+	answer(1, commit(1, 30), stored)
+	answer(2, fetch(2), told(message.NoOffset)) // what was deleted was another
+	s.refused("INV-24", "the position -1")
 	_ = lost
 }
 
@@ -122,8 +131,13 @@ func TestPositionsMayExpireOnlyWithoutMembers(t *testing.T) {
 	o.lapsed["g"] = 6
 	require.True(t, at(4*Second))
 	o.lapsed = nil
-	s.plan.Faults = []Fault{{Kind: ClockJump}}
-	require.True(t, at(4*Second), "nobody knows what the clocks show")
+	s.nodes[1].clock.jump(-400)
+	require.False(t, at(4*Second), "the clocks are apart, but not so far")
+	s.nodes[2].clock.jump(700)
+	require.True(t, at(4*Second), "who looks is 1.1 s ahead of who noted that the last member left")
+	s.nodes[2].clock.jump(-700)
+	require.True(t, at(4*Second), "it may have looked by then")
+	require.False(t, at(3_800*Millisecond))
 }
 
 func TestAReaderThatIsNotToldOfATruncationIsRefused(t *testing.T) {

@@ -434,10 +434,10 @@ func TestTwoImagesAtOneVersionAreRefused(t *testing.T) {
 		require.NoError(t, m.Apply(1, &message.Change{Cluster: &message.ClusterChange{ClusterID: cluster}}))
 		return m
 	}
-	o.compare(s.World, s.nodes[1], image("a"), new(imageFolder), "the broker")
-	o.compare(s.World, s.nodes[2], image("a"), new(imageFolder), "the broker")
+	o.compare(s.World, s.nodes[1], image("a"), new(comparedImage), "the broker")
+	o.compare(s.World, s.nodes[2], image("a"), new(comparedImage), "the broker")
 	s.passed()
-	o.compare(s.World, s.nodes[3], image("b"), new(imageFolder), "the broker")
+	o.compare(s.World, s.nodes[3], image("b"), new(comparedImage), "the broker")
 	s.refused("INV-20", "at version 1 another image")
 }
 

@@ -94,7 +94,7 @@ func drawTarget(r *chance.Stream, image *metadata.Image, p *message.PartitionCha
 		}
 	}
 	size := metadata.Factor(p)
-	least := metadata.MinInsync(image.Topic(p.ID.Topic).Config, size)
+	least := image.Topic(p.ID.Topic).Config.LeastInsync(size)
 	switch r.Below(8) {
 	case 0:
 		size++

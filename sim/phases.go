@@ -106,6 +106,7 @@ func (n *Node) mend() {
 	n.drive.fullOnPurpose = false
 	n.drive.disk.FailSync(0, n.drive.chaos)
 	n.drive.disarm()
+	n.world.clocksApart()
 	n.clock.setRate(n.world.now, 1000)
 	n.restartIn = Second
 	if n.paused {

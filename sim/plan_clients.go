@@ -31,8 +31,11 @@ type ClientPlan struct {
 	Keys       int  `json:"keys,omitempty"` // distinct keys; 0: no keys
 	Size       int  `json:"size,omitempty"` // bytes of a value
 	Burst      int  `json:"burst,omitempty"`
-	Count      int  `json:"count,omitempty"` // operations in all; 0: no limit
-	Batch      int  `json:"batch,omitempty"` // bytes at which a batch is full
+	Count      int  `json:"count,omitempty"`   // operations in all; 0: no limit
+	Batch      int  `json:"batch,omitempty"`   // bytes at which a batch is full
+	Request    int  `json:"request,omitempty"` // bytes that a request grows to with more than one batch
+	Buffer     int  `json:"buffer,omitempty"`  // bytes of records that may wait for their result
+	Outsize    int  `json:"outsize,omitempty"` // every so many-th record is larger than any topic takes, three at most
 	Linger     Span `json:"linger,omitempty"`
 	Headers    bool `json:"headers,omitempty"`
 

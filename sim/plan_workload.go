@@ -15,6 +15,8 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.groups()
 	d.others()
 	d.hoarders()
+	d.narrowRequests()
+	d.tightBuffers()
 	return d.clients
 }
 
@@ -131,6 +133,35 @@ func (d *clientDraw) hoarders() {
 		Every: d.plan.Timing.GroupHeartbeat,
 		Stop:  d.plan.Phases.Warm + Span(r.Below(int64(d.plan.Phases.Faults))),
 	})
+}
+
+// narrowRequests gives some producers so little room in a request that what is
+// full for one broker does not fit into one.
+func (d *clientDraw) narrowRequests() {
+	r := d.r.Split("narrow requests")
+	for i := range d.clients {
+		if c := &d.clients[i]; c.Role == Producer && r.OneIn(4) {
+			c.Request = int(r.Between(200, 2000))
+		}
+	}
+}
+
+// tightBuffers gives some producers little room for what has no result yet, and
+// lets some send what no topic takes.
+func (d *clientDraw) tightBuffers() {
+	r := d.r.Split("tight buffers")
+	for i := range d.clients {
+		c := &d.clients[i]
+		if c.Role != Producer {
+			continue
+		}
+		if r.OneIn(4) {
+			c.Buffer = int(r.Between(4, 60)) << 10
+		}
+		if r.OneIn(6) {
+			c.Outsize = int(r.Between(10, 60))
+		}
+	}
 }
 
 // chaosTopic makes the topic in which clients may do what they like.

@@ -38,6 +38,8 @@ type World struct {
 	struck    map[FaultKind]uint64 // how often each kind of fault struck
 	observers []Observer
 	looks     []scope // of the observers
+	quorum    quorumSeen
+	apart     apart
 	failure   *Failure
 	broken    string // a fault of the harness itself
 

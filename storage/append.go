@@ -89,7 +89,7 @@ func (p *partition) makeReady(a effect.Append) error {
 }
 
 func (p *partition) mustRoll(a effect.Append) bool {
-	return p.size > 0 && p.size+int64(len(a.Batches)) > p.segmentBytes
+	return p.size > 0 && p.size+int64(len(a.Batches)) > p.segmentBytes.Load()
 }
 
 // examine holds the batches of an append against what it says of them, and

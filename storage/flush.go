@@ -85,7 +85,7 @@ func (p *partition) mark(u unsynced) error {
 	}
 	return p.store.marks.set(p.slot, func(s *slot) {
 		s.mark = mark{
-			live: true, id: p.id, segmentBytes: int32(p.segmentBytes),
+			live: true, id: p.id, segmentBytes: int32(p.segmentBytes.Load()),
 			start: p.start, end: u.end, hw: p.start, names: u.names,
 		}
 		s.at = u.at

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -26,21 +27,22 @@ type partition struct {
 
 	flushing sync.Mutex // one flush at a time; taken before mu
 
-	mu           sync.Mutex
-	segmentBytes int64
-	start        record.Offset
-	end          record.Offset
-	flushed      record.Offset // all below is durable
-	checkpoint   record.Offset // where the one on disk was taken; noMark
-	segments     []*segment
-	names        uint32 // namesOf them
-	size         int64  // of the last segment, in bytes
-	index        *index // of the last segment
-	epochs       epochTable
-	epochsSize   int64 // of the frames in their file, in bytes
-	hints        [4]hint
-	nextHint     int
-	cuts         int // rises when what can be read shrinks or goes
+	segmentBytes atomic.Int64 // set with mu held, and seen by readers without
+
+	mu         sync.Mutex
+	start      record.Offset
+	end        record.Offset
+	flushed    record.Offset // all below is durable
+	checkpoint record.Offset // where the one on disk was taken; noMark
+	segments   []*segment
+	names      uint32 // namesOf them
+	size       int64  // of the last segment, in bytes
+	index      *index // of the last segment
+	epochs     epochTable
+	epochsSize int64 // of the frames in their file, in bytes
+	hints      [4]hint
+	nextHint   int
+	cuts       int // rises when what can be read shrinks or goes
 
 	writing    *handle  // the last segment, while it holds what was not synced
 	epochsFile vfs.File // open while it holds what was not synced
@@ -106,10 +108,11 @@ func (s *Store) newPartition(id record.PartitionID, slot int, segmentBytes int32
 	if segmentBytes <= 0 {
 		segmentBytes = s.opts.SegmentBytes
 	}
-	return &partition{
-		store: s, id: id, dir: folderOf(id), slot: slot,
-		segmentBytes: int64(segmentBytes), checkpoint: noMark,
+	p := &partition{
+		store: s, id: id, dir: folderOf(id), slot: slot, checkpoint: noMark,
 	}
+	p.segmentBytes.Store(int64(segmentBytes))
+	return p
 }
 
 // begin gives a log without segments its first one.
@@ -142,17 +145,19 @@ func (p *partition) addSegment(base record.Offset) error {
 
 // indexInterval is such that no index grows beyond a thousand entries.
 func (p *partition) indexInterval() int64 {
-	return max(int64(p.store.opts.IndexInterval), p.segmentBytes/1024)
+	return max(int64(p.store.opts.IndexInterval), p.segmentBytes.Load()/1024)
 }
 
 // configure takes other settings. The segment being written is rolled by the new
-// size; those before it stay as they are. The mark of the next flush keeps it.
+// size; those before it stay as they are. It is not kept: after a start the log
+// goes by the settings with which it was made, or emptied, and recovery says so.
 func (p *partition) configure(c effect.LogConfig) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.segmentBytes = int64(c.SegmentBytes)
-	if c.SegmentBytes <= 0 {
-		p.segmentBytes = int64(p.store.opts.SegmentBytes)
+	size := c.SegmentBytes
+	if size <= 0 {
+		size = p.store.opts.SegmentBytes
 	}
+	p.segmentBytes.Store(int64(size))
 	return nil
 }

@@ -40,8 +40,8 @@ type recovery struct {
 func (s *Store) recoverLog(was mark, known, clean bool) (*recovery, error) {
 	p := s.newPartition(was.id, 0, was.segmentBytes)
 	r := &recovery{p: p, was: was, known: known, clean: clean, floor: was.end, log: effect.RecoveredLog{ID: was.id}}
-	if p.segmentBytes != int64(s.opts.SegmentBytes) {
-		r.log.Config.SegmentBytes = int32(p.segmentBytes)
+	if p.segmentBytes.Load() != int64(s.opts.SegmentBytes) {
+		r.log.Config.SegmentBytes = int32(p.segmentBytes.Load())
 	}
 	err := r.run()
 	if errors.Is(err, errNeverWas) {
@@ -251,7 +251,7 @@ func (r *recovery) tell(damage string) {
 func (p *partition) recovered(was mark) mark {
 	m := was
 	m.live = true
-	m.segmentBytes = int32(p.segmentBytes)
+	m.segmentBytes = int32(p.segmentBytes.Load())
 	if p.damage != nil { // the next start must find the same
 		if was.start == noMark {
 			m.start, m.suspect = p.start, true

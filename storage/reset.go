@@ -59,7 +59,7 @@ func (p *partition) startAnew(start record.Offset) error {
 	p.becomeEmpty(start)
 	err := p.store.marks.set(p.slot, func(s *slot) {
 		s.mark = mark{
-			live: true, id: p.id, segmentBytes: int32(p.segmentBytes),
+			live: true, id: p.id, segmentBytes: int32(p.segmentBytes.Load()),
 			start: start, end: start, hw: start, names: p.names,
 		}
 		s.at = p.place()

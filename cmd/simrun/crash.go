@@ -39,6 +39,9 @@ judged. A world that fails is saved as a plan that plays on its own.
 			if err != nil {
 				return err
 			}
+			if f.every < 1 || f.points < 0 || search.Limit < 1 {
+				return fmt.Errorf("--every and --limit are 1 or above, --points 0 or above")
+			}
 			if r := sim.Run(plan, sim.Options{}); r.Failure != nil {
 				fmt.Println("the run fails without a crash already:")
 				printFailure(r, args[0])
@@ -51,6 +54,9 @@ judged. A world that fails is saved as a plan that plays on its own.
 			report, err := sim.SearchCrashes(&search)
 			if err != nil {
 				return err
+			}
+			if report.Points == 0 && report.Skipped == 0 {
+				return fmt.Errorf("no world was played: node %d of this run never comes to event %d", f.node, f.event)
 			}
 			return printCrashes(report, search.Again, save)
 		},

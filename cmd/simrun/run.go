@@ -176,6 +176,9 @@ func readReport(file string) (*sim.Report, error) {
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("%s is no report: %w", file, err)
 	}
+	if len(r.Parts) == 0 {
+		return nil, fmt.Errorf("%s is no report: it does not say what was run", file)
+	}
 	return r, nil
 }
 

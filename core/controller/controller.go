@@ -85,6 +85,8 @@ type active struct {
 
 	moved []record.PartitionID // moves to look at; see move.go
 	drain bool                 // something may have to leave a broker that is being drained
+	// redirect: a move may lead to such a broker. It needs no room to be sent elsewhere.
+	redirect bool
 }
 
 // request waits for a decision.

@@ -87,9 +87,10 @@ func (c *Controller) drain() *decision {
 	if !a.drain {
 		return nil
 	}
-	a.drain = false
+	redirect := a.redirect
+	a.drain, a.redirect = false, false
 	room := c.cfg.MovesAtOnce - c.image.Moving()
-	if !c.worthDraining(room) {
+	if !redirect && !c.worthDraining(room) {
 		return nil
 	}
 	brokers, racks := c.candidates()
@@ -97,8 +98,8 @@ func (c *Controller) drain() *decision {
 	d := &decision{}
 	for p := range c.image.Partitions() {
 		next := c.leadElsewhere(p)
-		if next == nil && room > 0 {
-			if next = c.moveOff(p, brokers, onRack); next != nil {
+		if under := metadata.Moving(p); next == nil && (room > 0 || under) {
+			if next = c.moveOff(p, brokers, onRack); next != nil && !under {
 				room--
 			}
 		}
@@ -107,7 +108,7 @@ func (c *Controller) drain() *decision {
 		}
 		d.changes = append(d.changes, message.Change{Partition: next})
 		if len(d.changes) == atOnce {
-			a.drain = true
+			a.drain, a.redirect = true, redirect
 			break
 		}
 	}
@@ -147,8 +148,10 @@ func (c *Controller) leadElsewhere(p *message.PartitionChange) *message.Partitio
 }
 
 // moveOff begins the move of a partition from brokers that are being drained to
-// others, which are chosen as those of new partitions are. It returns nil when
-// there is nothing to move, nobody to move it to, or nobody to copy from.
+// others, which are chosen as those of new partitions are. When the partition is on
+// its way to the one that is drained, those that it comes from are among them, and
+// perhaps the only ones. It returns nil when there is nothing to move, nobody to
+// move it to, or nobody to copy from.
 func (c *Controller) moveOff(p *message.PartitionChange, brokers []candidate, onRack []int) *message.PartitionChange {
 	of := p.Replicas
 	if metadata.Moving(p) {
@@ -163,7 +166,7 @@ func (c *Controller) moveOff(p *message.PartitionChange, brokers []candidate, on
 			onRack[b.rack]++
 		}
 	}
-	target, taken := slices.Clone(of), slices.Clone(p.Replicas)
+	target, taken := slices.Clone(of), slices.Clone(of)
 	for i, n := range target {
 		if !c.image.Shuns(n) {
 			continue

@@ -110,6 +110,46 @@ func TestADrainGoesOnWithAnotherBroker(t *testing.T) {
 	require.NotEqual(t, first, second[0])
 }
 
+// A partition is on its way to a broker that dies and is then drained, to be removed
+// for good. It stays where it was if there is no other place.
+func TestADrainTakesBackAMoveToTheDrainedBroker(t *testing.T) {
+	w := newWorld(t, 7, 1, 4, Config{BalanceAfter: -1})
+	w.ready()
+	p := p0(w.create("t", ids{11, 12, 13}))
+	require.Equal(t, message.None, w.reassign(p, 14, 12, 13).Code)
+	w.crashBroker(14)
+	w.until("it is fenced", func() bool { return !w.boss().image.Live(14) })
+	require.Equal(t, []any{ids{11, 12, 13, 14}, ids{14}, ids{14, 12, 13}}, w.moving(p))
+	require.Equal(t, &message.DrainBrokerReply{}, w.ask(&message.DrainBroker{Node: 14}))
+	w.settle()
+	require.Equal(t, []any{ids{11, 12, 13}, ids(nil), ids(nil)}, w.moving(p))
+	require.Zero(t, w.boss().image.Hosts(14))
+}
+
+// All the moves that a drain may have under way go to a broker that dies. Draining
+// that one, too, sends them elsewhere: they are under way already and need no room.
+func TestADrainRedirectsMovesAlsoWithoutRoomForMore(t *testing.T) {
+	w := newWorld(t, 8, 1, 4, Config{BalanceAfter: -1, MovesAtOnce: 2})
+	w.ready()
+	w.create("t", ids{12, 11}, ids{12, 11}, ids{12, 11}, ids{12, 11})
+	w.crashBroker(13)
+	w.until("it is fenced", func() bool { return !w.boss().image.Live(13) })
+	w.ask(&message.DrainBroker{Node: 11})
+	w.settle()
+	require.Equal(t, 2, w.boss().image.Hosts(14), "all that may be under way goes there")
+	w.startBroker(13)
+	w.ready()
+	w.crashBroker(14)
+	w.until("it is fenced", func() bool { return !w.boss().image.Live(14) })
+	require.Equal(t, &message.DrainBrokerReply{}, w.ask(&message.DrainBroker{Node: 14}))
+	w.settle()
+	for again := 0; again < 4; again++ {
+		w.catchUp()
+		w.settle()
+	}
+	require.Equal(t, []int{0, 4, 4, 0}, w.hosts())
+}
+
 func TestABrokerIsRemovedWhenItIsEmptyAndStopped(t *testing.T) {
 	w := newWorld(t, 5, 1, 4, Config{BalanceAfter: -1})
 	w.ready()

@@ -184,6 +184,9 @@ func (c *Controller) noteMove(change *message.Change) {
 	}
 	if c.image.Draining() > 0 && (change.Partition != nil || change.Broker != nil) {
 		a.drain = true
+		if change.Broker != nil || slices.ContainsFunc(change.Partition.Target, c.image.Shuns) {
+			a.redirect = true
+		}
 	}
 }
 
@@ -191,6 +194,7 @@ func (c *Controller) noteMove(change *message.Change) {
 func (c *Controller) resumeMoves() {
 	a := c.active
 	a.drain = c.image.Draining() > 0
+	a.redirect = a.drain
 	if c.image.Moving() == 0 {
 		return
 	}

@@ -101,7 +101,7 @@ func (r *rules) minInsync(p *message.PartitionChange) int {
 	if config == nil {
 		config = &r.image.Topic(p.ID.Topic).Config
 	}
-	return metadata.MinInsync(*config, metadata.Factor(p))
+	return config.LeastInsync(metadata.Factor(p))
 }
 
 // inOrder puts an in-sync set into assignment order, without what is lost.

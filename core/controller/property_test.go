@@ -87,7 +87,7 @@ func (c *court) watch(change *message.Change) {
 	}
 	r.state = p
 	topic := c.w.boss().image.Topic(p.ID.Topic)
-	if len(p.ISR) >= metadata.MinInsync(topic.Config, metadata.Factor(p)) {
+	if len(p.ISR) >= topic.Config.LeastInsync(metadata.Factor(p)) {
 		require.Empty(c.t, p.ELR, "nobody is eligible beside enough in-sync ones")
 	}
 	c.complete(p.ID, r)
@@ -104,7 +104,7 @@ func (c *court) complete(id record.PartitionID, r *records) {
 func (c *court) produce() {
 	for id, r := range c.parts {
 		topic := c.w.boss().image.Topic(id.Topic)
-		if r.state.Leader == message.NoNode || len(r.state.ISR) < metadata.MinInsync(topic.Config, metadata.Factor(r.state)) {
+		if r.state.Leader == message.NoNode || len(r.state.ISR) < topic.Config.LeastInsync(metadata.Factor(r.state)) {
 			continue
 		}
 		// A record waits for every member to flush it, and those that are

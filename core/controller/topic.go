@@ -159,7 +159,7 @@ func checkConfig(t *message.TopicConfig, replicas int) (message.Code, string) {
 	switch {
 	case t.MinInsync < 0 || int(t.MinInsync) > replicas:
 		return message.InvalidConfig, fmt.Sprintf("min.insync.replicas must be 1 to %d, the number of replicas "+
-			"(0: %d, or fewer with fewer replicas)", replicas, metadata.DefaultMinInsync)
+			"(0: %d, or fewer with fewer replicas)", replicas, message.DefaultMinInsync)
 	case t.SegmentBytes < 0 || t.MaxBatchBytes < 0:
 		return message.InvalidConfig, "segment.bytes and max.message.bytes must not be negative"
 	case t.MaxBatchBytes > message.LargestBatch:

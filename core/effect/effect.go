@@ -44,7 +44,7 @@ type LogConfig struct {
 }
 
 // ConfigureLog changes the settings of a log. A new segment size holds from the
-// next time that a segment is rolled. Not answered; a crash may undo it: see
+// next time that a segment is rolled. Not answered. The next start may undo it: see
 // RecoveredLog.Config.
 type ConfigureLog struct {
 	Log    record.PartitionID

@@ -65,12 +65,27 @@ type PartitionInfo struct {
 
 // TopicConfig are the settings of a topic. Zero values mean the default.
 type TopicConfig struct {
-	MinInsync      int32    // min.insync.replicas; default 2, at most the replication factor
+	MinInsync      int32    // min.insync.replicas; default DefaultMinInsync; see LeastInsync
 	SegmentBytes   int32    // segment.bytes; default 128 MiB
 	RetentionBytes int64    // retention.bytes per partition; 0 or -1: no limit
 	RetentionTime  Duration // retention.ms; 0: seven days, -1: no limit
 	MaxBatchBytes  int32    // max.message.bytes; default 1 MiB, at most LargestBatch
 	Internal       bool     // made by the cluster for itself
+}
+
+// DefaultMinInsync is min.insync.replicas where a topic does not set it.
+const DefaultMinInsync = 2
+
+// LeastInsync is the number of in-sync replicas that an acks=all produce needs:
+// min.insync.replicas, and never more than there are replicas; those that a move
+// is adding are not counted among them. The controller and the leaders must agree
+// on it: by it the one keeps eligible replicas, and the others commit records.
+func (c *TopicConfig) LeastInsync(replicas int) int {
+	least := int(c.MinInsync)
+	if least <= 0 {
+		least = DefaultMinInsync
+	}
+	return max(1, min(least, replicas))
 }
 
 // LargestBatch is the most that TopicConfig.MaxBatchBytes may be: a reply with

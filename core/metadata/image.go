@@ -153,17 +153,3 @@ func (m *Image) Clone() *Image {
 	}
 	return c
 }
-
-// MinInsync is the number of in-sync replicas that an acks=all produce needs:
-// min.insync.replicas, which is 2 when not set, and never more than there are
-// replicas.
-func MinInsync(c message.TopicConfig, replicas int) int {
-	minimum := int(c.MinInsync)
-	if minimum <= 0 {
-		minimum = DefaultMinInsync
-	}
-	return min(minimum, replicas)
-}
-
-// DefaultMinInsync is min.insync.replicas where a topic does not set it.
-const DefaultMinInsync = 2

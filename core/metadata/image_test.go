@@ -236,13 +236,6 @@ func draw(rt *rapid.T, m *Image, v message.Version) message.Change {
 	return remove(id)
 }
 
-func TestMinInsync(t *testing.T) {
-	require.Equal(t, 2, MinInsync(message.TopicConfig{}, 3))
-	require.Equal(t, 1, MinInsync(message.TopicConfig{}, 1))
-	require.Equal(t, 3, MinInsync(message.TopicConfig{MinInsync: 3}, 3))
-	require.Equal(t, 1, MinInsync(message.TopicConfig{MinInsync: 1}, 3))
-}
-
 func FuzzDecode(f *testing.F) {
 	f.Add(Encode(small(f).Snapshot()))
 	f.Add(Encode(nil))

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"cmp"
-
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -24,10 +22,8 @@ type PartitionState struct {
 	PartitionEpoch message.PartitionEpoch
 }
 
-// minInsync is min.insync.replicas as it holds: at most the replication factor,
-// for which replicas that are being added do not count.
 func (s *PartitionState) minInsync() int {
-	return min(max(1, int(cmp.Or(s.Config.MinInsync, 2))), max(1, len(s.Replicas)-len(s.Adding)))
+	return s.Config.LeastInsync(len(s.Replicas) - len(s.Adding))
 }
 
 // BrokerState is what the metadata image says about one broker.

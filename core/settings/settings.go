@@ -171,7 +171,10 @@ func Check(start Node, cluster, own []message.Setting) error {
 	said := false
 	for _, scope := range [][]message.Setting{cluster, own} {
 		for _, s := range scope {
-			k, _ := find(s.Key)
+			k, ok := find(s.Key)
+			if !ok {
+				continue // of a newer release
+			}
 			d, err := parse(k, s.Value)
 			switch {
 			case err != nil:

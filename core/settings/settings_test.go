@@ -93,6 +93,31 @@ func TestSettingsOfTopics(t *testing.T) {
 	}
 }
 
+// What is set is described as it was set, and leaves nothing behind once it is unset.
+func TestEachSettingOfATopicIsShownAsSetAndGoesAgain(t *testing.T) {
+	values := map[string][]string{
+		"min-insync": {"1", "2", "3"}, "segment-bytes": {"64KiB"}, "retention-bytes": {"none", "1GiB"},
+		"retention": {"none", "36h"}, "max-batch-bytes": {"2MiB"},
+	}
+	for i, row := range topicTable {
+		require.NotEmpty(t, values[row.name], "a new setting: %s", row.name)
+		for _, value := range values[row.name] {
+			c, err := AlterTopic(message.TopicConfig{}, set(row.name, value), nil)
+			require.NoError(t, err)
+			require.Equal(t, message.SettingInfo{Key: row.name, Value: value, Source: message.FromTopic, Prose: row.prose}, DescribeTopic(c)[i])
+			c, err = AlterTopic(c, nil, []string{row.name})
+			require.NoError(t, err)
+			require.Equal(t, message.TopicConfig{}, c)
+		}
+	}
+}
+
+func TestASettingOfANewerReleaseIsNotLookedAt(t *testing.T) {
+	newer := set("heartbeat-colour", "green")
+	require.NoError(t, Check(Node{}, newer, newer))
+	require.Equal(t, Resolve(Node{}, nil, nil), Resolve(Node{}, newer, newer))
+}
+
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{"1h30m", "15ms", "1MiB", "12", "", "9223372036854775807ns", "9999999999999h", "1GiBs"} {
 		f.Add(text)

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ type topicRow struct {
 	prose string
 	set   func(c *message.TopicConfig, text string) error
 	get   func(c *message.TopicConfig) (value string, isSet bool)
+	unset func(c *message.TopicConfig)
 }
 
 const none = "none"
@@ -21,7 +23,10 @@ const none = "none"
 var topicTable = []topicRow{
 	{"min-insync", "replicas that must be in sync for acks=all; default 2, or as many as there are if less",
 		func(c *message.TopicConfig, text string) error { return whole(text, 1, 1<<15-1, &c.MinInsync) },
-		func(c *message.TopicConfig) (string, bool) { return fmt.Sprint(max(2, c.MinInsync)), c.MinInsync != 0 }},
+		func(c *message.TopicConfig) (string, bool) {
+			return fmt.Sprint(cmp.Or(c.MinInsync, message.DefaultMinInsync)), c.MinInsync != 0
+		},
+		func(c *message.TopicConfig) { c.MinInsync = 0 }},
 	{"segment-bytes", "size of a log file before the next one is begun, from the next one on; default: the node's",
 		func(c *message.TopicConfig, text string) error { return size(text, 1<<10, 1<<31-1, &c.SegmentBytes) },
 		func(c *message.TopicConfig) (string, bool) {
@@ -29,7 +34,8 @@ var topicTable = []topicRow{
 				return "the node's", false
 			}
 			return FormatBytes(int64(c.SegmentBytes)), true
-		}},
+		},
+		func(c *message.TopicConfig) { c.SegmentBytes = 0 }},
 	{"retention-bytes", "size of a partition beyond which old records may go, or none for no limit; default none",
 		func(c *message.TopicConfig, text string) error {
 			if text == none {
@@ -43,7 +49,8 @@ var topicTable = []topicRow{
 				return none, c.RetentionBytes < 0
 			}
 			return FormatBytes(c.RetentionBytes), true
-		}},
+		},
+		func(c *message.TopicConfig) { c.RetentionBytes = 0 }},
 	{"retention", "age at which records may go, or none for never; default 168h",
 		func(c *message.TopicConfig, text string) error {
 			if text == none {
@@ -65,7 +72,8 @@ var topicTable = []topicRow{
 				return "168h", false
 			}
 			return FormatDuration(c.RetentionTime), true
-		}},
+		},
+		func(c *message.TopicConfig) { c.RetentionTime = 0 }},
 	{"max-batch-bytes", "largest batch of records; default 1MiB",
 		func(c *message.TopicConfig, text string) error {
 			return size(text, 1<<10, message.LargestBatch, &c.MaxBatchBytes)
@@ -75,7 +83,8 @@ var topicTable = []topicRow{
 				return "1MiB", false
 			}
 			return FormatBytes(int64(c.MaxBatchBytes)), true
-		}},
+		},
+		func(c *message.TopicConfig) { c.MaxBatchBytes = 0 }},
 }
 
 func whole(text string, least, most int64, to *int32) error {
@@ -125,28 +134,13 @@ func AlterTopic(c message.TopicConfig, set []message.Setting, unset []string) (m
 		}
 	}
 	for _, name := range unset {
-		if _, err := find(name); err != nil {
+		row, err := find(name)
+		if err != nil {
 			return before, err
 		}
-		forget(&c, name)
+		row.unset(&c)
 	}
 	return c, nil
-}
-
-// forget puts one setting back to its default.
-func forget(c *message.TopicConfig, name string) {
-	switch name {
-	case "min-insync":
-		c.MinInsync = 0
-	case "segment-bytes":
-		c.SegmentBytes = 0
-	case "retention-bytes":
-		c.RetentionBytes = 0
-	case "retention":
-		c.RetentionTime = 0
-	case "max-batch-bytes":
-		c.MaxBatchBytes = 0
-	}
 }
 
 // DescribeTopic lists all settings of a topic.

@@ -1,0 +1,37 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// judgeAlter is INV-10 for changes of settings: what is right in every state of
+// the cluster is not refused as wrong.
+func (o *operator) judgeAlter(u *user, op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	m, ok := ask.Request.(*message.AlterConfig)
+	if !ok || result.Err == nil || result.Err.Code != message.InvalidConfig || !alwaysRight(m) {
+		return
+	}
+	u.world.fail("INV-10", 0, "a setting that is right is refused", "the operator asks for %s and is told that it is wrong: %v", describe(m), result.Err)
+}
+
+// alwaysRight says that a change that a plan draws is right whatever else is
+// set: it names nothing that must fit the number of replicas, the nodes that
+// there are or another setting.
+func alwaysRight(m *message.AlterConfig) bool {
+	fits := func(key string) bool {
+		if m.Topic != "" {
+			return key != "min-insync"
+		}
+		return key != "session-timeout" && key != "heartbeat-interval"
+	}
+	for _, s := range m.Set {
+		if !fits(s.Key) {
+			return false
+		}
+	}
+	return m.Node == message.NoNode && !slices.ContainsFunc(m.Unset, func(key string) bool { return !fits(key) })
+}

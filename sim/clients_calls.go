@@ -1,0 +1,28 @@
+package sim
+
+import "github.com/tamarack-mq/tamarack/core/message"
+
+// inKind is INV-10 for every request of every client: what answers it is the
+// answer to such a request. Who asks about metadata may be refused as a whole:
+// that answer has no code of its own.
+func (u *user) inKind(c *openCall, reply message.Reply) {
+	answer := c.kind + 1 // a request's reply follows it in the list of kinds
+	if got := reply.Kind(); got != answer && (c.kind != message.KindMetadata || got != message.KindRefused) {
+		u.world.fail("INV-10", int32(c.node), "a request is answered with the answer to another", "client %d sent node %d a %v and was answered with a %v", u.plan.ID, c.node, c.kind, got)
+	}
+}
+
+// inBounds is INV-38 for what producers send: a request with more than one batch
+// stays within the bytes that it was given.
+func (u *user) inBounds(m *message.Produce) {
+	most, size := u.plan.Request, 0
+	if most == 0 || len(m.Partitions) < 2 {
+		return
+	}
+	for i := range m.Partitions {
+		size += len(m.Partitions[i].Records)
+	}
+	if size > most {
+		u.world.fail("INV-38", 0, "a request outgrows its bound", "client %d sends %d batches of %d bytes in one request; more than one may have %d", u.plan.ID, len(m.Partitions), size, most)
+	}
+}

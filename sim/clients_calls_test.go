@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+func TestAnswersOfAnotherKindAreRefused(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	drain, ask := &openCall{node: 2, kind: message.KindDrainBroker}, &openCall{node: 2, kind: message.KindMetadata}
+	u.inKind(drain, &message.DrainBrokerReply{Code: message.BrokerNotAvailable})
+	u.inKind(ask, &message.MetadataReply{})
+	u.inKind(ask, &message.Refused{})
+	s.passed()
+	u.inKind(drain, &message.Refused{})
+	s.refused("INV-10", "client 1 sent node 2 a DrainBroker and was answered with a Refused")
+	u.inKind(ask, &message.DrainBrokerReply{})
+	s.refused("INV-10", "was answered with a DrainBrokerReply")
+}
+
+func TestARequestOfManyBatchesStaysWithinItsBound(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	u.plan.Request = 100
+	two := &message.Produce{Partitions: []message.ProducePartition{{Records: make([]byte, 40)}, {Records: make([]byte, 60)}}}
+	u.inBounds(two)
+	u.inBounds(&message.Produce{Partitions: []message.ProducePartition{{Records: make([]byte, 500)}}})
+	s.passed()
+	two.Partitions[1].Records = make([]byte, 61)
+	u.inBounds(two)
+	s.refused("INV-38", "2 batches of 101 bytes in one request; more than one may have 100")
+}
+
+func TestEveryPositionFromTheFirstOnCanBeCommitted(t *testing.T) {
+	s := newStage(t)
+	asked := &message.CommitOffsets{Offsets: []message.GroupOffset{{ID: part, Offset: 0}, {ID: part, Offset: -1}}}
+	answered := func(first, second message.Code) {
+		reply := &message.CommitOffsetsReply{Offsets: []message.CommittedOffset{{ID: part, Code: first}, {ID: part, Code: second}}}
+		(&chaos{}).groupAnswered(s.clients[0], &openOp{ask: client.Ask{Request: asked}}, &client.Result{Reply: reply})
+	}
+	answered(message.None, message.OffsetOutOfRange)
+	answered(message.NotCoordinator, message.NotCoordinator)
+	s.passed()
+	answered(message.OffsetOutOfRange, message.OffsetOutOfRange)
+	s.refused("INV-10", "commits position 0")
+}
+
+func TestWhatIsLegalInEveryStateIsNotRefused(t *testing.T) {
+	s := newStage(t)
+	answered := func(asked message.Request, reply message.Reply) {
+		(&chaos{}).groupAnswered(s.clients[0], &openOp{ask: client.Ask{Request: asked}}, &client.Result{Reply: reply})
+	}
+	invalid := &message.GroupHeartbeatReply{Code: message.InvalidRequest}
+	nonEmpty := &message.DeleteGroupReply{Code: message.NonEmptyGroup}
+	longest := &message.GroupHeartbeat{MemberEpoch: 3, SessionTimeout: longestSession}
+	patient := &message.GroupHeartbeat{MemberEpoch: 0, RebalanceTimeout: longestRebalance}
+	answered(longest, &message.GroupHeartbeatReply{Code: message.UnknownMemberID})
+	answered(&message.GroupHeartbeat{SessionTimeout: longestSession + 1}, invalid)
+	answered(&message.GroupHeartbeat{RebalanceTimeout: longestRebalance + 1}, invalid)
+	answered(&message.GroupHeartbeat{MemberEpoch: -2, SessionTimeout: longestSession}, invalid)
+	answered(&message.GroupHeartbeat{Owned: []record.PartitionID{part}}, invalid)
+	answered(&message.DeleteGroup{Group: "chaos-1"}, nonEmpty)
+	s.passed()
+	answered(longest, invalid)
+	s.refused("INV-10", "is told that it is invalid")
+	answered(patient, invalid)
+	s.refused("INV-10", "is told that it is invalid")
+	answered(&message.DeleteGroup{Group: outsideGroup}, nonEmpty)
+	s.refused("INV-10", "which nobody ever joined")
+}
+
+func TestARecordForWhichThereIsRoomIsTaken(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	u.plan.Buffer = 1000
+	full := &client.Result{Err: &client.Error{Problem: client.BufferFull}}
+	p := &producer{open: 2, bytes: 1001}
+	p.done(u, &openOp{what: opPublish, arg: 300}, full)
+	s.passed()
+	p.done(u, &openOp{what: opPublish, arg: 300}, full)
+	s.refused("INV-38", "has 701 bytes of records without a result, this one included, and room for 1000")
+}
+
+func TestAMemberThatClosesIsAtRestWhenItHasLeft(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	waits, ok := (&member{}).idle(u)
+	require.True(t, ok, waits)
+	u.closing = true
+	waits, ok = (&member{}).idle(u)
+	require.False(t, ok)
+	require.Equal(t, "a close that does not end", waits)
+}
+
+func TestATruncationIsToldFromWhereTheApplicationIs(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	u.given = map[record.PartitionID]record.Offset{}
+	cut := &client.Event{Kind: client.Truncated, From: 10, To: 7, Partitions: []client.PlacedID{{ID: part}}}
+	u.cutBack(cut) // nobody knows what it was given
+	u.handed([]client.Delivery{{PlacedID: client.PlacedID{ID: part}, Next: 10}})
+	u.cutBack(cut)
+	s.passed()
+	u.handed([]client.Delivery{{PlacedID: client.PlacedID{ID: part}, Next: 9}})
+	u.cutBack(cut)
+	s.refused("INV-35", "up to 9, and is told that it was truncated from 10 to 7")
+}
+
+func TestSettingsThatAreAlwaysRightAreNotRefused(t *testing.T) {
+	s := newStage(t)
+	answered := func(m *message.AlterConfig, code message.Code) {
+		result := &client.Result{Err: &client.Error{Code: code, Detail: "no such value"}}
+		(&operator{}).judgeAlter(s.clients[0], &openOp{ask: client.Ask{Request: m}}, result)
+	}
+	set := func(keys ...string) (list []message.Setting) {
+		for _, k := range keys {
+			list = append(list, message.Setting{Key: k, Value: "9s"})
+		}
+		return list
+	}
+	answered(&message.AlterConfig{Topic: "t0", Set: set("min-insync", "retention")}, message.InvalidConfig)
+	answered(&message.AlterConfig{Topic: "t0", Set: set("retention"), Unset: []string{"min-insync"}}, message.InvalidConfig)
+	answered(&message.AlterConfig{Node: 2, Set: set("replica-lag")}, message.InvalidConfig)
+	answered(&message.AlterConfig{Set: set("replica-lag", "session-timeout")}, message.InvalidConfig)
+	answered(&message.AlterConfig{Topic: "t0", Set: set("retention")}, message.UnknownTopicOrPartition)
+	s.passed()
+	answered(&message.AlterConfig{Topic: "t0", Set: set("retention")}, message.InvalidConfig)
+	s.refused("INV-10", "is told that it is wrong")
+	answered(&message.AlterConfig{Set: set("replica-lag")}, message.InvalidConfig)
+	s.refused("INV-10", "is told that it is wrong")
+}
+
+func TestATruncationOfCommittedRecordsIsRefused(t *testing.T) {
+	s := newStage(t)
+	u, p := s.clients[0], s.book.part(part)
+	p.high = 8
+	cut := func(from, to record.Offset) {
+		u.cutBack(&client.Event{Kind: client.Truncated, From: from, To: to, Partitions: []client.PlacedID{{ID: part}}})
+	}
+	cut(10, 8)
+	p.unclean = true
+	cut(10, 7)
+	s.passed()
+	p.unclean = false
+	cut(10, 7)
+	s.refused("INV-35", "was truncated from 10 to 7, but all below 8 is committed")
+}
