@@ -63,8 +63,7 @@ func (o *votes) heard(w *World, n *Node, in effect.Received) {
 	}
 	if m, ok := readRaft(q.Data); ok && m.kind == raftVote {
 		if c := n.Core(); c != nil && c.Controller() != nil {
-			v := c.Controller().View().Quorum
-			o.asked(w, n, in.From, m, &v)
+			o.asked(w, n, in.From, m, w.quorumOf(n))
 		}
 	}
 }

@@ -27,7 +27,7 @@ type confirmedToTerm struct {
 
 func (*heldEntries) Invariant() string { return "INV-17" }
 
-func (*heldEntries) Looks() scope { return ofMessages | ofSaves | ofTicks }
+func (*heldEntries) Looks() scope { return ofQuorum }
 
 func (o *heldEntries) grow(n *Node) {
 	for int(n.id) >= len(o.before) {
@@ -45,14 +45,13 @@ func (o *heldEntries) Started(_ *World, n *Node, _ *effect.Recovered) {
 	}
 }
 
-func (o *heldEntries) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+func (o *heldEntries) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	c := n.Core()
-	if c == nil || c.Controller() == nil || !aboutQuorum(in, out) {
+	if c == nil || c.Controller() == nil {
 		return
 	}
 	o.grow(n)
-	v := c.Controller().View().Quorum
-	o.judge(w, n, &v)
+	o.judge(w, n, w.quorumOf(n))
 	for _, e := range out {
 		if send, ok := e.(effect.Send); ok {
 			if q, ok := send.Msg.(*message.Quorum); ok {

@@ -32,9 +32,9 @@ type memberClaim struct {
 	epoch  message.MemberEpoch
 }
 
-// ackedTurn is the last of a member's numbered commits that was acknowledged, and
-// the step of the answer.
-type ackedTurn struct{ number, at uint64 }
+// ackedTurn is the last of a member's numbered commits that was acknowledged, the
+// step in which it came and that of the answer.
+type ackedTurn struct{ number, came, at uint64 }
 
 // asking is a request on its way through a node.
 type asking struct {
@@ -178,8 +178,8 @@ func (o *committedOffsets) inTurn(w *World, n *Node, asked *message.CommitOffset
 	last := o.turns[at]
 	switch {
 	case asked.Number > last.number:
-		o.turns[at] = ackedTurn{asked.Number, w.stats.Steps}
-	case asked.Number < last.number && last.at < came && !o.wiped[asked.Group] && !w.shardGivenUp(asked.Group):
+		o.turns[at] = ackedTurn{asked.Number, came, w.stats.Steps}
+	case asked.Number < last.number && last.at < came && !o.wiped[asked.Group].may(last.came) && !w.shardGivenUp(asked.Group):
 		w.fail("INV-24", n.id, "a commit is taken out of its turn", "node %d takes commit %d of member %q of group %q for partition %s, although it had come after commit %d was acknowledged", n.id, asked.Number, asked.Member, asked.Group, id, last.number)
 	}
 }

@@ -96,7 +96,7 @@ func (*damageSeen) Looks() scope         { return ofReads | ofReplicas }
 func (*syncFirst) Looks() scope          { return ofSaves | ofSends | ofReplies }
 func (*retentionBounds) Looks() scope    { return ofCuts | ofReplicas }
 func (*toldOfTruncations) Looks() scope  { return ofReplies }
-func (*votes) Looks() scope              { return ofMessages | ofSends }
+func (*votes) Looks() scope              { return ofQuorum | ofSends }
 func (*commitRule) Looks() scope         { return ofImages }
 func (*oneHistory) Looks() scope         { return ofImages }
 func (*oneOwner) Looks() scope           { return ofRequests | ofReplies }
