@@ -49,6 +49,9 @@ type ClusterPlan struct {
 	// summed up in a checkpoint or a snapshot; 0: the core's defaults, which no
 	// short run reaches.
 	Tidy int `json:"tidy,omitempty"`
+	// Unflushed is how many bytes a broker appends ahead of its flushes before it
+	// holds producers back; 0: the core's default, which no run reaches.
+	Unflushed int `json:"unflushed,omitempty"`
 }
 
 // TimingPlan are the timeouts of the cluster. Zero means the core's default.
