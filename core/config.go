@@ -56,6 +56,7 @@ type Tidying struct {
 	MetadataChanges   int // kept to send brokers only what they lack; default 10000
 	ProducerIDs       int // a broker gets at a time; default 1000
 	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000
+	UnflushedBytes    int // appended and not durable before produces and fetches wait; default 64 MiB
 }
 
 // withDefaults fills what was left open.

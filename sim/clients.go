@@ -84,6 +84,7 @@ const (
 	opCommitted
 	opAdmin
 	opChaos
+	opGroups
 )
 
 // script is what a client does for a living.

@@ -20,7 +20,8 @@ const (
 type operator struct {
 	open     int
 	retiring []retirement
-	lowering []lowering // min.insync that may hold before anybody hears of it
+	lowering []lowering   // min.insync that may hold before anybody hears of it
+	again    []*TopicPlan // topics of the plan that could not be made yet
 }
 
 func (o *operator) begin(u *user) {
@@ -78,23 +79,42 @@ func (o *operator) done(u *user, op *openOp, result *client.Result) {
 		o.lowered(op, result)
 		o.judgeAlter(u, op, result)
 		o.open--
-		if result.Err != nil && u.world.phase == warming {
+		if result.Err != nil && u.world.phase <= faulting {
 			o.retry(u, op, result)
 		}
 	}
 }
 
-// retry tries again what the run cannot begin without.
+// retry tries again, a little later, what the run cannot begin without. A plan's
+// topic that has too few brokers to hold it waits for them, and takes back drains
+// that others have asked for.
 func (o *operator) retry(u *user, op *openOp, result *client.Result) {
 	ask, ok := op.ask.(client.Ask)
 	if !ok || result.Err.Code == message.TopicAlreadyExists {
 		return
 	}
 	if r, ok := ask.Request.(*message.CreateTopic); ok {
+		if result.Err.Code == message.InvalidReplicationFactor {
+			o.undrain(u)
+		}
 		for i := range u.world.plan.Topics {
 			if t := &u.world.plan.Topics[i]; t.Name == r.Name {
-				o.create(u, t)
+				o.again = append(o.again, t)
+				u.next(300 * Millisecond)
 			}
+		}
+	}
+}
+
+// undrain takes all drains back.
+func (o *operator) undrain(u *user) {
+	image := u.world.newest()
+	if image == nil {
+		return
+	}
+	for _, b := range image.Brokers() {
+		if b.Draining {
+			o.order(u, "undrain", &message.DrainBroker{Node: b.Node, Undo: true})
 		}
 	}
 }

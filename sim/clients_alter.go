@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -11,6 +12,11 @@ import (
 // the cluster is not refused as wrong.
 func (o *operator) judgeAlter(u *user, op *openOp, result *client.Result) {
 	ask, _ := op.ask.(client.Ask)
+	if m, ok := ask.Request.(*message.AlterControllers); ok && result.Err != nil && result.Err.Code == message.InvalidRequest &&
+		strings.Contains(result.Err.Detail, "is a member already") { // who is, is told so by another code, and may be removed
+		u.world.fail("INV-10", 0, "a change of the controllers is refused for what it asks", "the operator asks for %s and is told: %s", describe(m), result.Err.Detail)
+		return
+	}
 	m, ok := ask.Request.(*message.AlterConfig)
 	if !ok || result.Err == nil || result.Err.Code != message.InvalidConfig || !alwaysRight(m) {
 		return

@@ -96,6 +96,13 @@ func TestAMemberThatClosesIsAtRestWhenItHasLeft(t *testing.T) {
 	waits, ok = (&member{}).idle(u)
 	require.False(t, ok)
 	require.Equal(t, "a close that does not end", waits)
+
+	u.closing, s.now = false, 30*Second
+	waits, ok = (&member{polling: true, since: 25 * Second}).idle(u)
+	require.True(t, ok, waits)
+	waits, ok = (&member{polling: true, since: 15 * Second}).idle(u)
+	require.False(t, ok)
+	require.Equal(t, "a poll that does not end", waits)
 }
 
 func TestATruncationIsToldFromWhereTheApplicationIs(t *testing.T) {
@@ -150,4 +157,28 @@ func TestATruncationOfCommittedRecordsIsRefused(t *testing.T) {
 	p.unclean = false
 	cut(10, 7)
 	s.refused("INV-35", "was truncated from 10 to 7, but all below 8 is committed")
+}
+
+func TestAChangeOfControllersIsNotRefusedForWhatItAsks(t *testing.T) {
+	s := newStage(t)
+	told := func(detail string) {
+		result := &client.Result{Err: &client.Error{Code: message.InvalidRequest, Detail: detail}}
+		(&operator{}).judgeAlter(s.clients[0], &openOp{ask: client.Ask{Request: &message.AlterControllers{Node: 4}}}, result)
+	}
+	told("another change is under way")
+	s.passed()
+	told("node 4 is a member already")
+	s.refused("INV-10", "is told: node 4 is a member already")
+}
+
+func TestAQuestionToAllIsAnsweredByAll(t *testing.T) {
+	s := newStage(t)
+	answered := func(replies ...client.NodeReply) {
+		(&reader{}).done(s.clients[0], &openOp{what: opGroups}, &client.Result{Replies: replies})
+	}
+	good := client.NodeReply{Node: 1, Reply: &message.ListGroupsReply{}}
+	answered(good, client.NodeReply{Node: 2, Err: &client.Error{}})
+	s.passed()
+	answered(good, client.NodeReply{Node: 2})
+	s.refused("INV-10", "before node 2 has said anything")
 }

@@ -17,6 +17,7 @@ type member struct {
 	polling    bool
 	committing bool
 	polls      int64
+	since      Span                                 // when it polled last
 	owned      map[record.PartitionID]record.Offset // next position to be given; -1: not known
 	high       map[record.PartitionID]record.Offset
 	expelled   bool
@@ -82,7 +83,7 @@ func (m *member) poll(u *user, most int) {
 	if m.expelled {
 		m.subscribe(u)
 	}
-	m.polling = true
+	m.polling, m.since = true, u.world.now
 	m.polls++
 	u.ask(opPoll, 0, history.Operation{
 		Kind: history.Poll, Group: u.plan.Group, Style: style(u.plan.Style),
@@ -184,11 +185,18 @@ func (m *member) event(u *user, e *client.Event) {
 	}
 }
 
+// longestPoll is how long a poll may take at rest: it waits for half a second, and
+// whoever asked to be given nothing twice for a commit.
+const longestPoll = 10 * Second
+
 // idle: a member is at rest when it polls and gets nothing more, or has left.
 // Whether its group owns everything is for the observer of INV-34 to say.
 func (m *member) idle(u *user) (string, bool) {
 	if u.closing {
 		return "a close that does not end", false
+	}
+	if m.polling && u.world.now-m.since > longestPoll {
+		return "a poll that does not end", false
 	}
 	return "", true
 }

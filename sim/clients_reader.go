@@ -77,7 +77,11 @@ func (r *reader) act(u *user, _ uint64) {
 		r.assign(u, r.draw(u))
 	}
 	if u.plan.Group != "" && !r.asking {
-		r.committed(u)
+		if r.polls%5 == 0 {
+			r.groups(u)
+		} else {
+			r.committed(u)
+		}
 	}
 	r.poll(u, int(u.random.Between(1, 100)))
 }
@@ -93,8 +97,23 @@ func (r *reader) poll(u *user, most int) {
 	})
 }
 
-func (r *reader) done(u *user, op *openOp, _ *client.Result) {
+// groups asks all brokers which groups there are.
+func (r *reader) groups(u *user) {
+	r.asking = true
+	u.ask(opGroups, 0, history.Operation{}, func(op client.Op) client.Input {
+		return client.Ask{Op: op, Request: &message.ListGroups{}, Target: client.Target{Kind: client.EveryBroker}, Timeout: 5 * message.Second}
+	})
+}
+
+func (r *reader) done(u *user, op *openOp, result *client.Result) {
 	switch op.what {
+	case opGroups:
+		r.asking = false
+		for _, one := range result.Replies {
+			if one.Reply == nil && one.Err == nil {
+				u.world.fail("INV-10", 0, "a question to all brokers ends without all of them", "client %d asks all brokers for their groups and is answered before node %d has said anything", u.plan.ID, one.Node)
+			}
+		}
 	case opPoll:
 		r.polling = false
 		if u.listed() {

@@ -57,6 +57,8 @@ func (u *user) heard(c *openCall, reply message.Reply) {
 				u.saw(c, p.ID, p.Offset, -1)
 			case asked.Partitions[i].Timestamp == message.Earliest:
 				u.saw(c, p.ID, -1, p.Offset)
+			case asked.Partitions[i].Timestamp >= 0:
+				u.sought(c, asked.Partitions[i].Timestamp, p)
 			}
 		}
 	}

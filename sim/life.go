@@ -89,6 +89,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 		Tidying: core.Tidying{
 			CheckpointBatches: c.Tidy, QuorumEntries: c.Tidy, QuorumKept: c.Tidy / 4, QuorumParcel: c.Parcel,
 			MetadataChanges: c.Tidy, GroupRecords: c.Tidy, ProducerIDs: (c.Tidy + 31) / 32,
+			UnflushedBytes: c.Unflushed,
 		},
 	}
 	if c.Racks > 0 {

@@ -41,9 +41,14 @@ type retirement struct {
 func (o *operator) act(u *user, _ uint64) {
 	w := u.world
 	if w.phase >= draining {
-		o.retiring = nil
+		o.retiring, o.again = nil, nil
 		o.help(w, u)
 		return
+	}
+	again := o.again
+	o.again = nil
+	for _, t := range again {
+		o.create(u, t)
 	}
 	kept := o.retiring[:0]
 	for _, r := range o.retiring {
@@ -103,13 +108,12 @@ func (o *operator) help(w *World, u *user) {
 		missing = missing || n.forGood
 	}
 	if !missing {
+		if image.TopicNamed(offsetsTopic) == nil {
+			o.undrain(u) // groups need as many brokers as their topic has replicas
+		}
 		return
 	}
-	for _, b := range image.Brokers() {
-		if b.Draining {
-			o.order(u, "undrain", &message.DrainBroker{Node: b.Node, Undo: true})
-		}
-	}
+	o.undrain(u)
 	o.cancel(u, movesOf(image, func(p *message.PartitionChange) bool {
 		for _, m := range p.Replicas {
 			if broken(m) {

@@ -52,6 +52,9 @@ type ClusterPlan struct {
 	// Parcel is how many bytes of entries controllers pack into one message, at
 	// least one entry; 0: the core's default, into which all goes at once.
 	Parcel int `json:"parcel,omitempty"`
+	// Unflushed is how many bytes a broker appends ahead of its flushes before it
+	// holds producers back; 0: the core's default, which no run reaches.
+	Unflushed int `json:"unflushed,omitempty"`
 }
 
 // TimingPlan are the timeouts of the cluster. Zero means the core's default.

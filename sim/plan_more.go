@@ -62,6 +62,9 @@ func drawMore(r *chance.Stream, p *Plan) {
 	if d := r.Split("cut off"); p.Cluster.Nodes > 3 && d.OneIn(5) {
 		p.Phases.CutOff = []int{int(d.Between(1, int64(p.Cluster.Nodes)))}
 	}
+	if d := r.Split("unflushed"); d.OneIn(4) {
+		p.Cluster.Unflushed = int(d.Between(2, 48)) << 10
+	}
 	p.Beyond = p.Beyond || r.Split("beyond").OneIn(8)
 	if d := r.Split("parcel"); d.OneIn(4) {
 		p.Cluster.Parcel = int(d.Between(1, 400))

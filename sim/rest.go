@@ -141,6 +141,8 @@ func (w *World) partitionUnrest(add complain) {
 				add("a replica is not in sync", "node %d (%s, end %d, damage %q) of %s", m, v.Role, v.End, v.Damage, w.tellPartition(state))
 			case v.End != leader.End || v.HighWatermark != leader.HighWatermark:
 				add("replicas differ at rest", "node %d has end %d and high watermark %d, its leader %d and %d, in %s", m, v.End, v.HighWatermark, leader.End, leader.HighWatermark, w.tellPartition(state))
+			case v.Start != leader.Start:
+				add("log starts differ at rest", "the log of node %d starts at %d, that of its leader at %d, in %s", m, v.Start, leader.Start, w.tellPartition(state))
 			}
 		}
 		if leader.HighWatermark != leader.End {

@@ -53,17 +53,16 @@ passes. One that has a guard must not be found before that is off, too.`,
 			for i := range firsts {
 				firsts[i] = start + uint64(i)*startsApart
 			}
-			outcomes, err := huntAll(ctx, root, from, bugs, firsts, jobs, limit)
+			keep := func([]hunt.Outcome) error { return nil }
+			if scoreboard != "" { // after each bug: what is known survives an interrupt
+				keep = func(so []hunt.Outcome) error { return writeScoreboard(scoreboard, so, firsts) }
+			}
+			outcomes, err := huntAll(ctx, root, from, bugs, firsts, jobs, limit, keep)
 			if err != nil {
 				return err
 			}
 			fmt.Println()
 			hunt.Table(os.Stdout, outcomes)
-			if scoreboard != "" {
-				if err := writeScoreboard(scoreboard, outcomes, firsts); err != nil {
-					return err
-				}
-			}
 			if shrinks != "" {
 				if err := shrinkFound(ctx, root, from, shrinks, budget, outcomes); err != nil {
 					return err
@@ -146,7 +145,8 @@ func nameOf(from string, b *hunt.Bug) string {
 }
 
 // huntAll hunts bugs, some side by side, and prints each outcome as it comes.
-func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []uint64, jobs int, limit time.Duration) ([]hunt.Outcome, error) {
+// keep is given all outcomes so far, in the order of the bugs.
+func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []uint64, jobs int, limit time.Duration, keep func([]hunt.Outcome) error) ([]hunt.Outcome, error) {
 	work, err := os.MkdirTemp("", "simrun-bugs-")
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []u
 	defer os.RemoveAll(work)
 	workers := max(1, runtime.GOMAXPROCS(0)/max(1, jobs))
 	h := &hunt.Hunter{Root: root, Work: work, Starts: starts, Runner: hunt.Campaigns{Workers: workers}}
-	outcomes := make([]hunt.Outcome, len(bugs))
+	outcomes, known := make([]hunt.Outcome, len(bugs)), make([]bool, len(bugs))
 	var group errgroup.Group
 	var print sync.Mutex
 	group.SetLimit(max(1, jobs))
@@ -166,15 +166,25 @@ func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []u
 				within, cancel = context.WithTimeout(ctx, limit)
 				defer cancel()
 			}
-			outcomes[i] = h.Hunt(within, bugs[i])
+			outcome := h.Hunt(within, bugs[i])
+			if ctx.Err() != nil {
+				return ctx.Err() // what was cut short says nothing
+			}
 			print.Lock()
 			defer print.Unlock()
+			outcomes[i], known[i] = outcome, true
 			hunt.Row(os.Stdout, &outcomes[i])
 			if outcomes[i].Verdict.Kept() {
 				best := outcomes[i].Best()
 				printCommands(nameOf(from, &bugs[i]), strconv.FormatUint(best.Seed, 10), best.Event)
 			}
-			return ctx.Err()
+			var so []hunt.Outcome
+			for j := range outcomes {
+				if known[j] {
+					so = append(so, outcomes[j])
+				}
+			}
+			return keep(so)
 		})
 	}
 	return outcomes, group.Wait()

@@ -32,7 +32,7 @@ func (c *Controller) place(count, replication int) ([][]message.NodeID, message.
 	}
 	if replication > len(brokers) {
 		return nil, message.InvalidReplicationFactor,
-			fmt.Sprintf("replication factor %d is above the number of brokers, %d", replication, len(brokers))
+			fmt.Sprintf("replication factor %d is above the number of brokers that may be given replicas, %d (those being drained may not)", replication, len(brokers))
 	}
 	assignment := make([][]message.NodeID, count)
 	onRack := make([]int, racks)

@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+func TestASearchByTimeThatPassesOverRecordsIsRefused(t *testing.T) {
+	s := newStage(t)
+	p := s.book.part(part)
+	for i, at := range []record.Timestamp{10, 30, 20, 40} { // each a batch of one record
+		h := header(batch(record.Offset(i), 1, "x"))
+		h.MaxTimestamp = at
+		p.committed = append(p.committed, h)
+	}
+	p.high = 4
+	told := func(asked record.Timestamp, offset record.Offset, of record.Timestamp) {
+		c := &openCall{node: 1, asked: &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{ID: part, Timestamp: asked}}}}
+		s.clients[0].heard(c, &message.ListOffsetsReply{Partitions: []message.ListedOffset{{ID: part, Offset: offset, Timestamp: of}}})
+	}
+	told(15, 1, 30)
+	told(30, 1, 30)
+	told(31, 3, 40)
+	told(41, 4, -1)
+	told(41, 3, -1) // the end, when it was asked for
+	s.passed()
+	told(30, 3, 40)
+	s.refused("INV-9", "is told offset 3, but the batch [1, 2) has a record of time 30")
+	told(5, 4, -1)
+	s.refused("INV-9", "is told offset 4, but the batch [0, 1) has a record of time 10")
+	told(15, 0, 10)
+	s.refused("INV-9", "is told offset 0 of time 10")
+	told(50, 5, -1)
+	s.refused("INV-8", "is told offset 5, but only 4 is committed")
+	told(40, 4, 40)
+	s.refused("INV-8", "is told offset 4, but only 4 is committed")
+
+	p.shownStart = 2 // what is below is gone
+	told(15, 2, 20)
+	s.passed()
+	told(15, 3, 40)
+	s.refused("INV-9", "is told offset 3, but the batch [2, 3) has a record of time 20")
+}

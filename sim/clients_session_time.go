@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"sort"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// sought is INV-9 for a client that begins at a time: the offset that it is told
+// passes over no record that is late enough and still there, and is itself one of
+// such a record where the answer says so.
+func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffset) {
+	w := u.world
+	p := w.book.parts[got.ID]
+	if p == nil || p.off() {
+		return
+	}
+	if got.Offset > p.high || got.Timestamp >= 0 && got.Offset >= p.high {
+		w.fail("INV-8", int32(c.node), "a search by time ends at undecided records", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d, but only %d is committed", u.plan.ID, c.node, got.ID, at, got.Offset, p.high)
+		return
+	}
+	first := sort.Search(len(p.committed), func(i int) bool { return p.committed[i].BaseOffset >= p.gone() })
+	for i := first; i < len(p.committed) && p.committed[i].BaseOffset < got.Offset; i++ {
+		h := &p.committed[i]
+		if h.MaxTimestamp < at || h.End() > got.Offset {
+			continue
+		}
+		w.fail("INV-9", int32(c.node), "a search by time passes over records", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d, but the batch [%d, %d) has a record of time %d", u.plan.ID, c.node, got.ID, at, got.Offset, h.BaseOffset, h.End(), h.MaxTimestamp)
+		w.aboutRecord(got.ID, h.BaseOffset)
+		return
+	}
+	if got.Timestamp >= 0 {
+		found := sort.Search(len(p.committed), func(i int) bool { return p.committed[i].End() > got.Offset })
+		if h := &p.committed[found]; got.Timestamp < at || h.MaxTimestamp < at {
+			w.fail("INV-9", int32(c.node), "a search by time finds a record that is too early", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d of time %d, in a batch whose latest is %d", u.plan.ID, c.node, got.ID, at, got.Offset, got.Timestamp, h.MaxTimestamp)
+			w.aboutRecord(got.ID, got.Offset)
+		}
+	}
+}
+
+// gone is below where records may be missing: a replica that has moved its start
+// was told to, although clients may not have been shown it yet.
+func (p *partBook) gone() record.Offset {
+	start := p.shownStart
+	for _, r := range p.replicas {
+		if r != nil {
+			start = max(start, r.memory.start, r.disk.start)
+		}
+	}
+	return start
+}
