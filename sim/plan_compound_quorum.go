@@ -18,7 +18,7 @@ func drawSuccessions(r *chance.Stream, p *Plan) (faults []Fault) {
 	}
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); ; {
-		long := p.Timing.Election * Span(r.Between(5, 14))
+		long := min(p.Timing.Election*Span(r.Between(4, 10)), 5*Second)
 		if at+long > end {
 			return faults
 		}
@@ -44,6 +44,6 @@ func drawSuccessions(r *chance.Stream, p *Plan) (faults []Fault) {
 			}
 			faults = append(faults, f)
 		}
-		at += long + Span(r.Between(2500, 7000))*Millisecond
+		at += long + Span(r.Between(3000, 8000))*Millisecond
 	}
 }
