@@ -78,6 +78,7 @@ func (o *operator) done(u *user, op *openOp, result *client.Result) {
 	if op.what == opAdmin {
 		o.lowered(op, result)
 		o.judgeAlter(u, op, result)
+		o.judgeElect(u, result)
 		o.open--
 		if result.Err != nil && u.world.phase <= faulting {
 			o.retry(u, op, result)

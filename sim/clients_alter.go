@@ -41,3 +41,20 @@ func alwaysRight(m *message.AlterConfig) bool {
 	}
 	return m.Node == message.NoNode && !slices.ContainsFunc(m.Unset, func(key string) bool { return !fits(key) })
 }
+
+// judgeElect is INV-10 for elections: one is a success when every partition has a
+// new leader, or needs none.
+func (o *operator) judgeElect(u *user, result *client.Result) {
+	m, ok := result.Reply.(*message.ElectLeadersReply)
+	if !ok {
+		return
+	}
+	done := m.Code == message.None
+	for i := range m.Partitions {
+		c := m.Partitions[i].Code
+		done = done && (c == message.None || c == message.ElectionNotNeeded)
+	}
+	if done != (result.Outcome == client.OK) {
+		u.world.fail("INV-10", 0, "the outcome of an election is not what was answered", "the operator is told %s, and that the outcome is %v", describe(m), result.Outcome)
+	}
+}

@@ -182,3 +182,21 @@ func TestAQuestionToAllIsAnsweredByAll(t *testing.T) {
 	answered(good, client.NodeReply{Node: 2})
 	s.refused("INV-10", "before node 2 has said anything")
 }
+
+func TestAnElectionSucceedsWhenNobodyIsWithoutALeader(t *testing.T) {
+	s := newStage(t)
+	told := func(outcome client.Outcome, codes ...message.Code) {
+		m := &message.ElectLeadersReply{}
+		for _, c := range codes {
+			m.Partitions = append(m.Partitions, message.ElectedLeader{ID: part, Code: c})
+		}
+		(&operator{}).judgeElect(s.clients[0], &client.Result{Reply: m, Outcome: outcome})
+	}
+	told(client.OK, message.None, message.ElectionNotNeeded)
+	told(client.NotDone, message.None, message.BrokerNotAvailable)
+	s.passed()
+	told(client.OK, message.BrokerNotAvailable)
+	s.refused("INV-10", "the outcome is")
+	told(client.NotDone, message.ElectionNotNeeded)
+	s.refused("INV-10", "the outcome is")
+}
