@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/message"
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
 
 // inKind is INV-10 for every request of every client: what answers it is the
 // answer to such a request. Who asks about metadata may be refused as a whole:
@@ -12,9 +15,19 @@ func (u *user) inKind(c *openCall, reply message.Reply) {
 	}
 }
 
-// inBounds is INV-38 for what producers send: a request with more than one batch
-// stays within the bytes that it was given.
+// inBounds is INV-38 for what producers send: a request with more than one batch,
+// and a batch with more than one record, stay within the bytes that they were
+// given.
 func (u *user) inBounds(m *message.Produce) {
+	for i := range m.Partitions {
+		batch := m.Partitions[i].Records
+		if u.plan.Batch == 0 || len(batch) <= max(u.plan.Batch, record.HeaderSize) {
+			continue
+		}
+		if h, err := record.DecodeHeader(batch); err == nil && h.Count > 1 {
+			u.world.fail("INV-38", 0, "a batch outgrows its bound", "client %d sends a batch of %d records and %d bytes; one of more than one record may have %d", u.plan.ID, h.Count, len(batch), u.plan.Batch)
+		}
+	}
 	most, size := u.plan.Request, 0
 	if most == 0 || len(m.Partitions) < 2 {
 		return

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -199,4 +200,47 @@ func TestAnElectionSucceedsWhenNobodyIsWithoutALeader(t *testing.T) {
 	s.refused("INV-10", "the outcome is")
 	told(client.NotDone, message.ElectionNotNeeded)
 	s.refused("INV-10", "the outcome is")
+}
+
+func TestAKeyGoesWhereOtherClientsSendIt(t *testing.T) {
+	for key, want := range map[string]int32{ // of Kafka's own tests
+		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
+		"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+	} {
+		require.Equal(t, want, int32(kafkaHash([]byte(key))), key)
+	}
+}
+
+func TestAnEmptyFetchIsAnsweredWhenItsTimeIsOver(t *testing.T) {
+	s := newStage(t)
+	n := s.nodes[1]
+	n.tokens = map[message.Token]caller{7: {request: &message.Fetch{MinBytes: 1, MaxWait: 500 * message.Millisecond}, since: Second}}
+	answered := func(after Span, p message.FetchedPartition) {
+		s.now = Second + after
+		s.step(&trueAnswers{}, 1, nil, []effect.Effect{effect.Reply{Token: 7, Msg: &message.FetchReply{Partitions: []message.FetchedPartition{p}}}})
+	}
+	answered(450*Millisecond, message.FetchedPartition{ID: part})
+	answered(Millisecond, message.FetchedPartition{ID: part, Code: message.NotLeaderOrFollower})
+	answered(Millisecond, message.FetchedPartition{ID: part, Records: batch(0, 1, "a")})
+	s.passed()
+	answered(Millisecond, message.FetchedPartition{ID: part})
+	s.refused("INV-10", "node 1 answers a fetch of 1 partitions with nothing after 1ms; it was to wait 500ms")
+}
+
+func TestABatchOfManyRecordsStaysWithinItsBound(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	send := func(records, size int) {
+		var b record.Builder
+		for range records {
+			require.NoError(t, b.Append(1000, nil, make([]byte, size), nil))
+		}
+		u.inBounds(&message.Produce{Partitions: []message.ProducePartition{{Records: b.Build()}}})
+	}
+	u.plan.Batch = 300
+	send(2, 100)
+	send(1, 400)
+	s.passed()
+	send(2, 150)
+	s.refused("INV-38", "a batch of 2 records and")
 }

@@ -257,15 +257,17 @@ func (c *chaos) wrong(u *user) message.Request {
 	case 9, 10, 11, 12:
 		return c.wrongSetting(u)
 	case 13: // a good checksum over a record that is none
-		switch r.Below(4) {
+		switch r.Below(5) {
 		case 0: // it ends in no number of headers
 			batch[len(batch)-1] = 0x01
 		case 1:
 			batch[len(batch)-1] = 0x80
 		case 2: // it is longer than its batch
 			batch[record.HeaderSize] = 0x7e
-		default: // or of less than no length
+		case 3: // or of less than no length
 			batch[record.HeaderSize] = 0x01
+		default: // it ends before the number of its headers
+			batch[record.HeaderSize] -= 2
 		}
 		record.SetProducer(batch, record.NoProducerID, -1, -1)
 	}

@@ -83,7 +83,11 @@ func (p *producer) publish(u *user, op *ClientOp) client.Input {
 		in.Key = []byte(op.Key)
 	}
 	if op.Headers {
-		in.Headers = []record.RecordHeader{{Key: []byte("n"), Value: []byte(strconv.FormatInt(p.sent, 10))}, {Key: []byte("none")}}
+		name := "n"
+		if p.sent%3 == 0 {
+			name = letters[:200]
+		}
+		in.Headers = []record.RecordHeader{{Key: []byte(name), Value: []byte(strconv.FormatInt(p.sent, 10))}, {Key: []byte("none")}}
 	}
 	in.Timestamp = u.clock.now(w.now).Wall
 	u.lastOp++
@@ -95,6 +99,9 @@ func (p *producer) publish(u *user, op *ClientOp) client.Input {
 		Offset: history.None, Sequence: p.sent, HighWatermark: history.None, LogStart: history.None,
 	})
 	o := u.newPublish(id)
+	if op.Partition == nil {
+		o.text = op.Key
+	}
 	o.arg = int64(record.SizeBound(in.Key, in.Value, in.Headers))
 	p.bytes += o.arg
 	u.ops[in.Op] = o
@@ -133,6 +140,9 @@ func (p *producer) done(u *user, op *openOp, result *client.Result) {
 	}
 	if e := result.Err; e != nil && e.Problem == client.BufferFull {
 		p.turnedAway(u)
+	}
+	if result.Outcome == client.OK {
+		p.keyed(u, op.text, &result.Published)
 	}
 	p.open--
 	p.bytes -= op.arg

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -18,6 +20,9 @@ func (o *trueAnswers) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 		reply, ok := e.(effect.Reply)
 		if !ok {
 			continue
+		}
+		if m, ok := reply.Msg.(*message.FetchReply); ok {
+			o.fetched(w, n, reply.Token, m)
 		}
 		m, ok := reply.Msg.(*message.ProduceReply)
 		if !ok {
@@ -62,5 +67,23 @@ func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int,
 	}
 	if there[0].BaseOffset != got.BaseOffset || there[0].CRC != h.CRC {
 		w.fail("INV-28", n.id, "a producer is told of another's record", "node %d answers success for partition %s at offset %d, but the batch there is not the producer's (producer %d, epoch %d, sequence %d)", n.id, got.ID, got.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence)
+	}
+}
+
+// fetched judges that a fetch for which nothing has come is answered when its time
+// is over and not before: else whoever reads at the end of a log asks without rest.
+func (o *trueAnswers) fetched(w *World, n *Node, token message.Token, m *message.FetchReply) {
+	asked, ok := n.tokens[token].request.(*message.Fetch)
+	if !ok || asked.MinBytes < 1 || len(m.Partitions) == 0 {
+		return
+	}
+	for i := range m.Partitions {
+		p := &m.Partitions[i]
+		if p.Code != message.None || p.Diverging != nil || len(p.Records) > 0 {
+			return
+		}
+	}
+	if waited := w.now - n.tokens[token].since; waited < Span(asked.MaxWait)/2 { // its clock may run fast
+		w.fail("INV-10", n.id, "a fetch is answered with nothing before its time", "node %d answers a fetch of %d partitions with nothing after %v; it was to wait %v", n.id, len(m.Partitions), time.Duration(waited), time.Duration(asked.MaxWait))
 	}
 }
