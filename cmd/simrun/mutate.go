@@ -136,6 +136,7 @@ func (m *mutation) draw(root string) (sample *hunt.Sample, open []int, err error
 // it comes.
 func (m *mutation) hunt(ctx context.Context, h *hunt.Hunter, sample *hunt.Sample, open []int) error {
 	starts := hunt.Starts(sample.Seed, len(sample.Fates))
+	fmt.Printf("%d edits to hunt, each with up to %d seeds and for %s at most\n\n", len(open), m.budget, m.limit)
 	var group errgroup.Group
 	group.SetLimit(max(1, m.jobs))
 	var lock sync.Mutex

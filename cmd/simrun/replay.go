@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,6 +42,12 @@ func replayCommand() *cobra.Command {
 			if trace {
 				options.Witness = &witness.Run{}
 			}
+			// The columns of a trace and what is said of the run go to one output: as
+			// remarks, like the columns' names, so that programs can pass over them.
+			var out io.Writer = os.Stdout
+			if trace {
+				out = &remarks{to: os.Stdout}
+			}
 			begun := time.Now()
 			r := sim.Run(plan, options)
 			took := time.Since(begun)
@@ -52,21 +59,21 @@ func replayCommand() *cobra.Command {
 			for _, line := range r.Trace {
 				fmt.Println(line)
 			}
-			fmt.Printf("%s: hash %016x, %d events, %s virtual in %s (%.0f times real time, %.0f core steps/s)\n",
+			fmt.Fprintf(out, "%s: hash %016x, %d events, %s virtual in %s (%.0f times real time, %.0f core steps/s)\n",
 				r.Class, r.Hash, r.Stats.Events, r.Stats.Virtual, took.Round(time.Microsecond),
 				time.Duration(r.Stats.Virtual).Seconds()/took.Seconds(), float64(r.Stats.Steps)/took.Seconds())
 			if r.Failure != nil {
-				printFailure(r, args[0])
+				printFailureTo(out, r, args[0])
 			}
-			printSaved(plan, r, until)
+			printSaved(out, plan, r, until)
 			if once {
 				return ended(r.Class)
 			}
 			if d := sim.Compare(r, sim.Run(plan, sim.Options{Until: until})); d != nil {
-				fmt.Println(d.Sentence)
+				fmt.Fprintln(out, d.Sentence)
 				return ended(sim.Nondeterminism)
 			}
-			fmt.Println("a second run gives the same hash")
+			fmt.Fprintln(out, "a second run gives the same hash")
 			return ended(r.Class)
 		},
 	}
@@ -82,20 +89,32 @@ func replayCommand() *cobra.Command {
 
 // printSaved says whether a saved failure still fails as it did, and where its
 // script no longer fits.
-func printSaved(plan *sim.Plan, r *sim.Result, until uint64) {
+func printSaved(out io.Writer, plan *sim.Plan, r *sim.Result, until uint64) {
 	if until > 0 {
 		return
 	}
 	if s := plan.Saved; s != nil {
 		if differs := s.Fails(r); differs != "" {
-			fmt.Printf("  saved     %s (code %s)\n", differs, s.Code)
+			fmt.Fprintf(out, "  saved     %s (code %s)\n", differs, s.Code)
 		} else {
-			fmt.Printf("  saved     it fails as it did when it was saved\n")
+			fmt.Fprintf(out, "  saved     it fails as it did when it was saved\n")
 		}
 	}
 	for _, entry := range r.Unreached {
-		fmt.Printf("  unreached %s\n", entry)
+		fmt.Fprintf(out, "  unreached %s\n", entry)
 	}
+}
+
+// remarks writes each line behind "# ". What is written to it is whole lines.
+type remarks struct{ to io.Writer }
+
+func (r *remarks) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(text) {
+		if _, err := fmt.Fprintf(r.to, "# %s", line); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
 }
 
 func planCommand() *cobra.Command {

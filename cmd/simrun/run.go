@@ -25,9 +25,26 @@ func (o *outputs) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.requireMarks, "require-marks", false, "fail when a mark was never reached (exit code 16): for nightly campaigns")
 }
 
-// finish prints a report, writes it to files, and says how the command ends.
+// finish writes a report to files, prints it, and says how the command ends. The
+// files come first: whoever reads the output may go away in the middle of it.
 func (o *outputs) finish(r *sim.Report) error {
+	saved := o.save(r)
 	printReport(r)
+	if saved != nil {
+		return saved
+	}
+	if worst := ended(r.Worst()); worst != nil {
+		return worst
+	}
+	if never := r.Never(); o.requireMarks && len(never) > 0 {
+		fmt.Printf("\nFAILED: %d marks were never reached, so the campaign does not test them: %s\n", len(never), strings.Join(never, "; "))
+		return errMarksLeft
+	}
+	return nil
+}
+
+// save writes a report to the files that were asked for.
+func (o *outputs) save(r *sim.Report) error {
 	if o.json != "" {
 		if err := writeJSON(o.json, r); err != nil {
 			return err
@@ -37,13 +54,6 @@ func (o *outputs) finish(r *sim.Report) error {
 		if err := writeJUnit(o.junit, r, o.requireMarks); err != nil {
 			return err
 		}
-	}
-	if worst := ended(r.Worst()); worst != nil {
-		return worst
-	}
-	if never := r.Never(); o.requireMarks && len(never) > 0 {
-		fmt.Printf("\nFAILED: %d marks were never reached, so the campaign does not test them: %s\n", len(never), strings.Join(never, "; "))
-		return errMarksLeft
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -72,4 +73,10 @@ func TestADumpGoesToAnyEvent(t *testing.T) {
 	require.NoError(t, dumpNode(&out, plan, 2000, 1))
 	require.Contains(t, out.String(), "process = up\n")
 	require.ErrorContains(t, dumpNode(&out, plan, 2000, 9), "there is no node 9")
+}
+
+func TestRemarksStandBehindTheSignOfTheColumns(t *testing.T) {
+	var out bytes.Buffer
+	fmt.Fprintf(&remarks{to: &out}, "safety: hash 1\n  broken    INV-1\n")
+	require.Equal(t, "# safety: hash 1\n#   broken    INV-1\n", out.String())
 }
