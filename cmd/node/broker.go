@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -90,7 +91,9 @@ It is refused when there are too few other brokers for the topics that are there
 				return err
 			}
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
-				if err := cl.DrainBroker(ctx, id, false); err != nil {
+				if err := cl.DrainBroker(ctx, id, false); errors.Is(err, message.InvalidReplicationFactor) {
+					return &hintError{err, "start another broker first, or lower the number of replicas of those topics with node reassign"}
+				} else if err != nil {
 					return err
 				}
 				left, err := awaitDrained(ctx, cl, id, wait)

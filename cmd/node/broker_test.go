@@ -46,6 +46,9 @@ func TestABrokerIsDrainedRemovedAndReplaced(t *testing.T) {
 	require.Equal(t, "topic orders: 1 partitions are now on 4,3\n", do("", "reassign", "orders", "--to", "4,3", "--wait"))
 	do(lines(100, 200), "publish", "orders")
 	require.Contains(t, do("", "reassign", "status"), "0 partitions on their way, no throttle")
+	do("", "reassign", "throttle", "20MiB")
+	require.Contains(t, do("", "reassign", "status"), "0 partitions on their way, at most 20MiB a second to each node")
+	do("", "reassign", "throttle", "none")
 	fails("not registered", "reassign", "orders", "--to", "4,9")
 	fails("no node", "reassign", "orders", "--to", "4,x")
 

@@ -163,7 +163,8 @@ func reassignStatus(c *connection) *cobra.Command {
 				p.end()
 				limit := "no throttle"
 				if m.Throttle > 0 {
-					limit = fmt.Sprintf("at most %d bytes a second to each node", m.Throttle)
+					rate := bytesValue(m.Throttle)
+					limit = fmt.Sprintf("at most %s a second to each node", rate.String())
 				}
 				c.say(cmd.OutOrStdout(), map[string]any{"moving": moving, "throttle": m.Throttle}, "%d partitions on their way, %s", moving, limit)
 				return nil
