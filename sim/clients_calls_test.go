@@ -244,3 +244,23 @@ func TestABatchOfManyRecordsStaysWithinItsBound(t *testing.T) {
 	send(2, 150)
 	s.refused("INV-38", "a batch of 2 records and")
 }
+
+func TestAMoveToTooFewReplicasIsRefused(t *testing.T) {
+	s := newStage(t)
+	p := &Plan{Topics: []TopicPlan{{Name: "a", MinInsync: 2}, {Name: "b", MinInsync: 2}}, Faults: []Fault{{Kind: AlterTopic, Topic: "b"}}}
+	require.Equal(t, []int{2, 0, 0}, []int{p.keptMinInsync("a"), p.keptMinInsync("b"), p.keptMinInsync("c")})
+
+	s.cluster()
+	s.plan.Topics = []TopicPlan{{Name: "t", MinInsync: 2}}
+	told := func(code message.Code, replicas ...message.NodeID) {
+		ask := client.Ask{Request: &message.AlterReassignments{Partitions: []message.Reassignment{{ID: part, Replicas: replicas}}}}
+		reply := &message.AlterReassignmentsReply{Partitions: []message.AlteredReassignment{{ID: part, Code: code}}}
+		(&chaos{}).moved(s.clients[0], &openOp{ask: ask}, &client.Result{Reply: reply})
+	}
+	told(message.None, 1, 4)
+	told(message.None) // calls one off
+	told(message.InvalidRequest, 4)
+	s.passed()
+	told(message.None, 4)
+	s.refused("INV-43", "asks for replicas [4] of partition 5/0, whose min.insync is 2")
+}

@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -35,10 +38,45 @@ func (c *chaos) anyOperation(u *user) message.Request {
 		switch k := r.Below(4); {
 		case k == 0:
 			move.Replicas = []message.NodeID{node(), node(), node()}
+			if move.Replicas[0] == move.Replicas[1] { // it would be refused for that
+				move.Replicas = move.Replicas[:1]
+			}
 		case k > 1 && image != nil && image.Partition(move.ID) != nil:
 			move.Replicas = drawTarget(r, image, image.Partition(move.ID))
 		}
 		m.Partitions = append(m.Partitions, move)
 	}
 	return m
+}
+
+// moved judges that no move is granted to fewer replicas than min.insync (INV-43),
+// where a topic keeps the one of the plan.
+func (c *chaos) moved(u *user, op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	asked, ok := ask.Request.(*message.AlterReassignments)
+	m, _ := result.Reply.(*message.AlterReassignmentsReply)
+	if !ok || m == nil || len(m.Partitions) != len(asked.Partitions) || m.Code != message.None {
+		return
+	}
+	image := u.world.newest()
+	for i, p := range m.Partitions {
+		t := image.Topic(p.ID.Topic)
+		if p.Code != message.None || t == nil || len(asked.Partitions[i].Replicas) == 0 {
+			continue
+		}
+		if least := u.world.plan.keptMinInsync(t.Name); len(asked.Partitions[i].Replicas) < least {
+			u.world.fail("INV-43", 0, "a move to too few replicas is granted", "client %d asks for replicas %v of partition %s, whose min.insync is %d, and is told that it is done", u.plan.ID, asked.Partitions[i].Replicas, p.ID, least)
+		}
+	}
+}
+
+// keptMinInsync is the min.insync of a topic that is never altered; 0: of others.
+func (p *Plan) keptMinInsync(name string) int {
+	if slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == AlterTopic && f.Topic == name }) {
+		return 0
+	}
+	if i := slices.IndexFunc(p.Topics, func(t TopicPlan) bool { return t.Name == name }); i >= 0 {
+		return p.Topics[i].MinInsync
+	}
+	return 0
 }
