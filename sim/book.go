@@ -304,14 +304,17 @@ func digestFrame(f []byte) uint64 {
 	return uint64(r)
 }
 
-// closed notes a clean shutdown: everything is durable then.
+// closed notes a clean shutdown: everything is durable then. One in which a change
+// has failed is none.
 func (b *book) closed(n *Node) {
+	if b.node(n.id).torn != nil {
+		return
+	}
 	for _, p := range b.list {
 		if r := p.at(n.id); r != nil && r.exists {
 			r.durable = r.disk.end
 		}
 	}
-	b.node(n.id).torn = nil
 }
 
 // at is the replica of a node, or nil.
