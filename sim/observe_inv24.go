@@ -89,7 +89,7 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 		case *message.FetchOffsetsReply:
 			o.told(w, n, reply.Token, m)
 		case *message.GroupHeartbeatReply:
-			o.beaten(w, n, n.tokens[reply.Token].request, m)
+			o.beaten(w, n, n.tokens[reply.Token], m)
 		}
 	}
 }
@@ -215,8 +215,10 @@ func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *messa
 
 // beaten notes that a group has a member: whoever leads its shard has answered
 // one. Another node may only think that it leads.
-func (o *committedOffsets) beaten(w *World, n *Node, r message.Request, m *message.GroupHeartbeatReply) {
-	asked, ok := r.(*message.GroupHeartbeat)
+// What proves it is that the heartbeat came, and not that the answer could be given
+// at last.
+func (o *committedOffsets) beaten(w *World, n *Node, by caller, m *message.GroupHeartbeatReply) {
+	asked, ok := by.request.(*message.GroupHeartbeat)
 	if !ok || m.Code != message.None || m.MemberEpoch <= 0 || w.plan.Timing.OffsetRetention == 0 || w.newest() == nil {
 		return
 	}
@@ -226,7 +228,7 @@ func (o *committedOffsets) beaten(w *World, n *Node, r message.Request, m *messa
 			if o.overdue(w, asked.Group) {
 				o.lapsed[asked.Group] = w.stats.Steps
 			}
-			o.alive[asked.Group] = w.now
+			o.alive[asked.Group] = max(o.alive[asked.Group], by.since)
 		}
 	}
 }
