@@ -17,7 +17,7 @@ const maxForwarded = 1000
 // sent again only after a NotController, which says that it changed nothing.
 type forwards struct {
 	patience message.Duration
-	last     uint64
+	last     uint64      // counted from the incarnation: an answer to an earlier run is none to this one
 	waiting  []forwarded // by deadline: all wait equally long
 }
 
@@ -98,7 +98,7 @@ type producerIDs struct {
 	patience message.Duration
 	next     record.ProducerID
 	left     int64
-	request  uint64       // of the block that was asked for
+	request  uint64       // of the block that was asked for; counted as forwards are
 	asked    bool         // one is on its way
 	retry    message.Time // when it is asked for again
 	waiting  []waitingProducer

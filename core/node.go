@@ -52,8 +52,8 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 		started:  cfg.start(),
 		holds:    settings.Resolve(cfg.start(), nil, nil),
 		life:     newLifecycle(cfg, found.DiskID, random.Split("incarnation"), now.Mono),
-		forwards: forwards{patience: cfg.Timing.RequestTimeout},
-		ids:      producerIDs{patience: cfg.Timing.RequestTimeout},
+		forwards: forwards{patience: cfg.Timing.RequestTimeout, last: cfg.Incarnation},
+		ids:      producerIDs{patience: cfg.Timing.RequestTimeout, request: cfg.Incarnation},
 		image:    metadata.NewImage(),
 	}
 	n.replicas = replica.New(replicaConfig(cfg), found.Logs, random.Split("replica"), now)
