@@ -175,7 +175,7 @@ func (c *chaos) any(u *user) (message.Request, history.Operation) {
 func (c *chaos) anyOfGroup(u *user) message.Request {
 	r := u.random
 	g := c.group(u)
-	switch r.Below(9) {
+	switch r.Below(10) {
 	case 0:
 		return &message.FindCoordinator{Group: g}
 	case 1, 2:
@@ -204,10 +204,11 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		}
 		return m
 	case 4:
-		for i := range u.world.plan.Clients {
-			if p := &u.world.plan.Clients[i]; p.Group != "" {
-				g = p.Group // a stranger's commit to a real group must be refused
-			}
+		if real := c.realGroup(u); real != nil {
+			g = real.Group // a stranger's commit to a real group must be refused
+		}
+		if r.OneIn(2) { // from outside: while it has no members it may, so of what it does not read
+			return &message.CommitOffsets{Group: g, MemberEpoch: -1, Offsets: []message.GroupOffset{{ID: c.partition(u, true), LeaderEpoch: -1}}}
 		}
 		return &message.CommitOffsets{
 			Group: g, Member: "stranger", MemberEpoch: message.MemberEpoch(r.Between(0, 6)),
@@ -219,6 +220,10 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		return &message.ListGroups{}
 	case 7:
 		return &message.DescribeGroup{Group: g}
+	case 8:
+		if m := c.deleteRead(u); m != nil {
+			return m
+		}
 	}
 	if r.OneIn(2) {
 		if g == "chaos-0" {

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // groupAnswered judges refusals that cannot be true, whatever happened before
@@ -48,4 +49,35 @@ func wellFormed(m *message.GroupHeartbeat) bool {
 		}
 	}
 	return m.SessionTimeout == longestSession || m.SessionTimeout == 0 && m.RebalanceTimeout <= longestRebalance
+}
+
+// realGroup is a member of a group of which the models follow the positions; nil:
+// there is none.
+func (c *chaos) realGroup(u *user) *ClientPlan {
+	clients := u.world.plan.Clients
+	for i := len(clients) - 1; i >= 0; i-- {
+		if clients[i].Group != "" {
+			return &clients[i]
+		}
+	}
+	return nil
+}
+
+// noSuchPartition is an index that no topic ever reaches.
+const noSuchPartition int32 = 1 << 20
+
+// deleteRead asks for positions to be deleted that a group's members need, so that
+// it must be refused. While the group has no members it may not be: it names a
+// partition that is not there, of which there is no position.
+func (c *chaos) deleteRead(u *user) message.Request {
+	real := c.realGroup(u)
+	if real == nil {
+		return nil
+	}
+	for _, t := range u.world.liveTopics() {
+		if len(real.Topics) > 0 && t.Name == real.Topics[0] {
+			return &message.DeleteOffsets{Group: real.Group, IDs: []record.PartitionID{{Topic: t.ID, Index: noSuchPartition}}}
+		}
+	}
+	return nil
 }

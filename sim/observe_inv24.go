@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -116,8 +118,15 @@ func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
 	case *message.DeleteGroup:
 		o.delete(m.Group)
 	case *message.DeleteOffsets:
-		o.delete(m.Group)
+		if mayLose(m) {
+			o.delete(m.Group)
+		}
 	}
+}
+
+// mayLose says whether a request to delete positions names any that may be there.
+func mayLose(m *message.DeleteOffsets) bool {
+	return slices.ContainsFunc(m.IDs, func(id record.PartitionID) bool { return id.Index < noSuchPartition })
 }
 
 func (o *committedOffsets) delete(g string) {
@@ -134,6 +143,9 @@ func (o *committedOffsets) deleted(w *World, n *Node, token message.Token) {
 	case *message.DeleteGroup:
 		g = m.Group
 	case *message.DeleteOffsets:
+		if !mayLose(m) {
+			return
+		}
 		g = m.Group
 	default:
 		return
