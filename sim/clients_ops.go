@@ -25,7 +25,7 @@ import (
 type ClientOp struct {
 	At Span `json:"at"`
 	// Do is "publish"; "poll", "commit", "close" of members; "poll", "committed",
-	// "assign" of readers; "create", "delete", "add-partitions" of admins; "send"
+	// "groups", "assign" of readers; "create", "delete", "add-partitions" of admins; "send"
 	// of clients that misbehave.
 	Do        string   `json:"do"`
 	Topic     string   `json:"topic,omitempty"`
@@ -40,7 +40,7 @@ type ClientOp struct {
 
 // doings are the operations that a role knows.
 var doings = map[Role][]string{
-	Producer: {"publish"}, MemberOf: {"poll", "commit", "close"}, Reader: {"poll", "committed", "assign"},
+	Producer: {"publish"}, MemberOf: {"poll", "commit", "close"}, Reader: {"poll", "committed", "groups", "assign"},
 	Admin: {"create", "delete", "add-partitions"}, Chaos: {"send"}, Malformed: {"send"},
 }
 
@@ -141,6 +141,8 @@ func (r *reader) actListed(u *user) {
 			r.assign(u, startsFrom(u, op.From))
 		case "committed":
 			r.committed(u)
+		case "groups":
+			r.groups(u)
 		default:
 			r.poll(u, op.Count)
 			return

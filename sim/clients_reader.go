@@ -99,6 +99,9 @@ func (r *reader) poll(u *user, most int) {
 
 // groups asks all brokers which groups there are.
 func (r *reader) groups(u *user) {
+	if u.world.options.Record {
+		u.note(ClientOp{Do: "groups"})
+	}
 	r.asking = true
 	u.ask(opGroups, 0, history.Operation{}, func(op client.Op) client.Input {
 		return client.Ask{Op: op, Request: &message.ListGroups{}, Target: client.Target{Kind: client.EveryBroker}, Timeout: 5 * message.Second}

@@ -41,8 +41,13 @@ func open(t *testing.T, html string) *browser {
 	require.NoError(t, err)
 	out, theirOut, err := os.Pipe()
 	require.NoError(t, err)
+	profile, err := os.MkdirTemp("", "report-browser-")
+	require.NoError(t, err)
+	// Processes of its own outlive the browser for a moment and write on: what
+	// they leave is left.
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-		"--window-size=1500,950", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--window-size=1500,950", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	require.NoError(t, cmd.Start())
 	theirIn.Close()
