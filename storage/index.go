@@ -23,12 +23,15 @@ type index struct {
 type indexEntry struct {
 	offset record.Offset
 	pos    int64
-	before record.Timestamp // at least the latest of all batches before it
+	before record.Timestamp // at least the latest of all batches before it; of the first, noTime
 }
+
+// noTime is the latest time of no batch at all.
+const noTime record.Timestamp = math.MinInt64
 
 // newIndex is the index of an empty segment.
 func newIndex(base record.Offset, interval int64) *index {
-	return &index{interval: interval, end: base, latest: math.MinInt64}
+	return &index{interval: interval, end: base, latest: noTime}
 }
 
 // add indexes the batch that begins at the indexed end.
@@ -49,6 +52,9 @@ func (x *index) cut(end record.Offset, pos int64) {
 	}
 	x.entries = x.entries[:n:n]
 	x.size, x.end = pos, end
+	if n == 0 {
+		x.latest = noTime // or the next first batch has one before it, and searches by time stop there
+	}
 }
 
 // find returns the last entry at or below an offset; ok is false when there is
@@ -115,7 +121,7 @@ func decodeIndex(b []byte, base record.Offset, interval int64) *index {
 			before: record.Timestamp(binary.BigEndian.Uint64(p[16:])),
 		}
 		first := len(x.entries) == 0
-		if first && (e.offset != base || e.pos != 0) || !first && (e.offset <= offset || e.pos <= pos) {
+		if first && (e.offset != base || e.pos != 0 || e.before != noTime) || !first && (e.offset <= offset || e.pos <= pos) {
 			return nil
 		}
 		offset, pos = e.offset, e.pos

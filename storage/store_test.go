@@ -390,6 +390,28 @@ func TestATimeIsFoundInEverySegment(t *testing.T) {
 	}
 }
 
+func TestTimesAreFoundInASegmentThatWasCutAtItsBeginning(t *testing.T) {
+	d := simdisk.New()
+	s, _ := open(t, d, small)
+	do(t, s, effect.CreateLog{Log: logA}, appendOf(logA, batchOf(0, 1, 2, 20, 900)), effect.Flush{Log: logA})
+	do(t, s, effect.Truncate{Log: logA, To: 0})
+	for at := record.Offset(0); at < 70; at += 2 { // more than a segment, so that the index of the first is written
+		do(t, s, appendOf(logA, batchOf(at, 2, 2, 20, record.Timestamp(at))))
+	}
+	do(t, s, effect.Flush{Log: logA})
+	for _, how := range []string{"at once", "clean start"} {
+		if how == "clean start" {
+			require.NoError(t, s.Close(true))
+			s, _ = open(t, d, small)
+		}
+		for want := record.Timestamp(0); want < 70; want++ {
+			found, off, ts, err := s.FindTime(effect.FindTime{Log: logA, At: want, To: 70})
+			require.NoError(t, err)
+			require.Equal(t, []any{true, record.Offset(want), want}, []any{found, off, ts}, "%s: %d", how, want)
+		}
+	}
+}
+
 func TestManyLogsNeedFewOpenFiles(t *testing.T) {
 	opts := small
 	opts.OpenFiles = 4
