@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -150,6 +151,22 @@ func TestDamageThatATruncationFindsIsReportedByTheNextStart(t *testing.T) {
 	_, found = open(t, d, small)
 	require.Equal(t, record.Offset(21), found.Logs[0].End)
 	require.NotEmpty(t, found.Logs[0].Damage)
+}
+
+// The index of an older segment is made again by the first read that needs it. That
+// it cannot be written says nothing about the records.
+func TestAnIndexThatCannotBeWrittenIsNoDamage(t *testing.T) {
+	d, batches := damaged(t, func(*simdisk.Disk) {})
+	s, _ := open(t, d, small)
+	path := indexPath(&segment{path: segmentPath("7-0", 0)})
+	if err := d.Remove(path); err != nil {
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	d.FailWrite(1, chance.New(4))
+	got, err := s.Read(effect.Slice{Log: logA, From: 6, To: 9, MaxBytes: 1000})
+	require.NoError(t, err)
+	require.Equal(t, string(batches[2]), string(got))
+	require.NoError(t, s.Flush(logA), "and the store goes on")
 }
 
 func TestADamagedJournalIsReportedUntilItIsReplaced(t *testing.T) {

@@ -267,18 +267,18 @@ func (p *partition) load(h *handle, end record.Offset) (*index, error) {
 		return h.index, nil
 	}
 	seg := h.of
+	// The file is an aid. One that cannot be read, or not be written on a full disk,
+	// says nothing about the records, and must not have them taken for damaged.
 	b, err := readFile(p.store.fs, indexPath(seg))
 	if err != nil {
-		return nil, err
+		b = nil
 	}
 	x := decodeIndex(b, seg.base, p.indexInterval())
 	if x == nil || x.size != seg.size || x.end != end {
 		if x, err = p.rebuild(h, end); err != nil {
 			return nil, err
 		}
-		if err := p.saveIndex(seg, x); err != nil {
-			return nil, err
-		}
+		_ = p.saveIndex(seg, x)
 	}
 	h.index = x
 	return x, nil
