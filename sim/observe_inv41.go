@@ -13,9 +13,14 @@ import (
 // learners and those that were removed not counted; all nodes that have applied
 // the log as far have the same members; members change by one node at a time, and
 // who begins to vote was a learner that held everything; who leads is a voter.
+//
+// A voter's word may be under way, or wait at the leader for that of another,
+// while its disk is lost. It counts all the same: it was true when it was given,
+// and such a voter takes no part before it holds all that the others have.
 type quorumInForce struct {
 	blind
 	journals []journalTail                      // by node id
+	lost     []message.Version                  // by node id: how far it held the log before its disk was lost
 	before   []quorum.View                      // by node id, before the step at hand
 	members  map[message.Version]quorum.Members // as of each applied version
 	present  *message.ControllersChange
@@ -31,13 +36,17 @@ func (*quorumInForce) Looks() scope { return ofQuorum | ofImages }
 func (o *quorumInForce) at(n *Node) *journalTail {
 	for int(n.id) >= len(o.journals) {
 		o.journals = append(o.journals, journalTail{})
+		o.lost = append(o.lost, 0)
 		o.before = append(o.before, quorum.View{})
 	}
 	return &o.journals[n.id]
 }
 
 // Started: what recovery has found is durable.
-func (o *quorumInForce) Started(_ *World, n *Node, _ *effect.Recovered) {
+func (o *quorumInForce) Started(w *World, n *Node, _ *effect.Recovered) {
+	if j := o.at(n); lostJournal(w, n) {
+		o.lost[n.id] = max(o.lost[n.id], j.durable)
+	}
 	*o.at(n) = journalTail{}
 	o.before[n.id] = quorum.View{}
 	if c := n.Core(); c != nil && c.Controller() != nil {
@@ -57,6 +66,9 @@ func (o *quorumInForce) Stepped(w *World, n *Node, in effect.Input, out []effect
 	}
 	v := w.quorumOf(n)
 	o.saved(n, in, out, v.Last)
+	if !lostJournal(w, n) {
+		o.lost[n.id] = 0 // it holds it again
+	}
 	o.judge(w, n, v)
 	if image := w.newest(); image != nil && image.Controllers() != o.present {
 		o.changed(w, o.present, image.Controllers())
@@ -112,7 +124,7 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 func (o *quorumInForce) committed(w *World, n *Node, v *quorum.View, voters []message.NodeID) {
 	holders := 0
 	for _, m := range voters {
-		if int(m) < len(o.journals) && o.journals[m].durable >= v.Commit {
+		if o.held(m) >= v.Commit {
 			holders++
 		}
 	}
@@ -120,6 +132,18 @@ func (o *quorumInForce) committed(w *World, n *Node, v *quorum.View, voters []me
 		w.fail("INV-41", n.id, "an entry is committed without a majority of the voters", "node %d takes version %d for committed, but of the voters %v only %d hold it", n.id, v.Commit, voters, holders)
 	}
 }
+
+// held is how far a node can have said that it holds the log.
+func (o *quorumInForce) held(n message.NodeID) message.Version {
+	if int(n) >= len(o.journals) {
+		return 0
+	}
+	return max(o.journals[n].durable, o.lost[n])
+}
+
+// lostJournal says whether a node has lost its journal, or a part of it, and does
+// not hold again what it had.
+func lostJournal(w *World, n *Node) bool { return n.forgot || w.atlas.ails[n.id].journal }
 
 // changed judges one set of members after another.
 func (o *quorumInForce) changed(w *World, was, is *message.ControllersChange) {
@@ -162,7 +186,7 @@ func (o *quorumInForce) caughtUp(w *World, n message.NodeID) {
 			version = v // when the newest image jumped over some
 		}
 	}
-	if held := o.journals[n].durable; held+1 < version {
+	if held := o.held(n); held+1 < version {
 		w.fail("INV-41", int32(n), "a learner votes before it has caught up", "node %d votes from version %d on, but holds the log only up to %d", n, version, held)
 	}
 }
