@@ -156,12 +156,11 @@ func (b *book) touch(r *replicaBook, stamp uint64) {
 	}
 }
 
-// extend appends the batches of an Append. Batches far below the start are
-// forgotten now and then, but only here: what a step retires may be what it has
-// just committed, and the observers look after it.
-func (l *logFacts) extend(batches []byte) {
+// extend appends the batches of an Append. Batches below old, which is at most
+// the start, are forgotten now and then, but only here.
+func (l *logFacts) extend(batches []byte, old record.Offset) {
 	k := 0
-	for k < len(l.batches) && l.batches[k].End() <= l.start {
+	for k < len(l.batches) && l.batches[k].End() <= old {
 		k++
 	}
 	if k > 64 {
@@ -237,7 +236,7 @@ func (l *logFacts) apply(e effect.Effect) {
 	case effect.CreateLog:
 		l.reset(e.Start)
 	case effect.Append:
-		l.extend(e.Batches)
+		l.extend(e.Batches, l.start)
 	case effect.Truncate:
 		l.cut(e.To)
 	case effect.Reset:
@@ -251,7 +250,8 @@ func (l *logFacts) apply(e effect.Effect) {
 
 // wrote, changed and flushed note what a disk has carried out.
 func (b *book) wrote(n *Node, e effect.Append) {
-	b.replica(n.id, e.Log).disk.extend(e.Batches)
+	l := &b.replica(n.id, e.Log).disk
+	l.extend(e.Batches, l.start)
 }
 
 func (b *book) changed(n *Node, e effect.Effect) {

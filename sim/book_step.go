@@ -39,7 +39,10 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 	case effect.Append:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
-		r.memory.extend(e.Batches)
+		// One step may commit, retire and append. What it retires may be what it has
+		// just committed, and the observers look after it: only what lay below the
+		// start before the step (the view is from then) may be forgotten.
+		r.memory.extend(e.Batches, min(r.memory.start, r.view.Start))
 		r.appends++
 	case effect.CreateLog:
 		r := b.replica(n.id, e.Log)

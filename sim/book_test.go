@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -14,7 +15,7 @@ func TestBatchesFromAnOffsetOnAreFound(t *testing.T) {
 	for size := range 40 {
 		var l logFacts
 		for i := range size {
-			l.extend(batch(record.Offset(i), 1, "a"))
+			l.extend(batch(record.Offset(i), 1, "a"), 0)
 		}
 		for offset := range record.Offset(size + 2) {
 			from := l.from(offset)
@@ -24,4 +25,26 @@ func TestBatchesFromAnOffsetOnAreFound(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A step that commits records, retires them and appends leaves them to the
+// observers, who look after it; a later one forgets them.
+func TestWhatAStepRetiresIsThereAfterIt(t *testing.T) {
+	s := newStage(t)
+	n := &Node{id: 1}
+	var many [][]byte
+	for i := range record.Offset(100) {
+		many = append(many, batch(i, 1, "a"))
+	}
+	r := s.holds(1, many...)
+	next := func(base record.Offset) effect.Append {
+		return effect.Append{Log: part, Base: base, End: base + 1, Batches: batch(base, 1, "a")}
+	}
+	s.book.asked(n, 1, effect.TrimPrefix{Log: part, Start: 100})
+	s.book.asked(n, 1, next(100))
+	require.Len(t, r.memory.from(0), 101)
+
+	r.view.Start = 100
+	s.book.asked(n, 2, next(101))
+	require.Len(t, r.memory.from(0), 2)
 }

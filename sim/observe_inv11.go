@@ -46,7 +46,7 @@ func (o *exactRecovery) recovered(w *World, n *Node, r *replicaBook, f *effect.R
 	torn := w.book.node(n.id).torn
 	if torn != nil && logOf(torn) == f.ID {
 		if a, ok := torn.(effect.Append); ok {
-			l.extend(a.Batches)
+			l.extend(a.Batches, l.start)
 		} else {
 			return // done in part: what that leaves is one of two states, and INV-2 judges its content
 		}

@@ -63,8 +63,8 @@ func (s *stage) holds(node int32, batches ...[]byte) *replicaBook {
 	r := s.book.replica(node, part)
 	r.exists = true
 	for _, b := range batches {
-		r.memory.extend(b)
-		r.disk.extend(b)
+		r.memory.extend(b, 0)
+		r.disk.extend(b, 0)
 	}
 	r.durable, r.told = r.disk.end, r.disk.end
 	return r
@@ -151,7 +151,7 @@ func TestGapsAndFallingEpochsAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			r := s.holds(1, c.before)
-			r.memory.extend(c.a.Batches)
+			r.memory.extend(c.a.Batches, 0)
 			s.step(&offsetsOnce{}, 1, nil, []effect.Effect{c.a}, r)
 			s.refused("INV-3", c.words)
 		})
@@ -195,7 +195,7 @@ func TestAHighWatermarkAboveAMemberIsRefused(t *testing.T) {
 	s.leads(r, 1, 2)
 	s.step(o, 1, nil, nil, r)
 	s.refused("INV-5", "node 3")
-	slow.disk.extend(batch(1, 0, "other"))
+	slow.disk.extend(batch(1, 0, "other"), 0)
 	slow.durable = 2
 	r.part.high = 1
 	s.step(o, 1, nil, nil, r)
