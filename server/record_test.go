@@ -48,10 +48,14 @@ func TestEachRunOfANodeHasATapeThatItsCoreConformsTo(t *testing.T) {
 	}
 	reports := c.conform(t)
 	require.Len(t, reports, 4, "one for each run")
+	steps := int64(0)
 	for _, r := range reports {
 		require.Equal(t, "the node has ended", r.End)
-		require.Positive(t, r.Steps) // how many depends on how long each run took
+		require.Positive(t, r.Steps)
+		steps += r.Steps
 	}
+	// One run alone may be short: how many steps it takes is a matter of time.
+	require.Greater(t, steps, int64(4*20))
 }
 
 func TestANodeThatCannotRecordDoesNotStart(t *testing.T) {
