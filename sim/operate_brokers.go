@@ -107,13 +107,13 @@ func (o *operator) help(w *World, u *user) {
 	for _, n := range w.nodes[1:] {
 		missing = missing || n.forGood
 	}
+	// Groups need as many brokers as their topic has replicas.
+	if missing || image.TopicNamed(offsetsTopic) == nil {
+		o.undrain(u)
+	}
 	if !missing {
-		if image.TopicNamed(offsetsTopic) == nil {
-			o.undrain(u) // groups need as many brokers as their topic has replicas
-		}
 		return
 	}
-	o.undrain(u)
 	o.cancel(u, movesOf(image, func(p *message.PartitionChange) bool {
 		for _, m := range p.Replicas {
 			if broken(m) {
