@@ -257,6 +257,9 @@ func (k *consumer) positions(in Positions) {
 	list := make([]PartitionOffset, 0, len(k.list))
 	for _, f := range k.list {
 		at := PartitionOffset{PlacedID: PlacedID{f.place, f.id}, Offset: f.given, LeaderEpoch: f.givenEpoch}
+		if before, ok := k.handing.of(f); ok {
+			at.Offset, at.LeaderEpoch = before.Offset, before.LeaderEpoch
+		}
 		if !f.placed() {
 			at.Offset, at.LeaderEpoch = message.NoOffset, record.NoLeaderEpoch
 		}

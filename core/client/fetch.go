@@ -255,6 +255,7 @@ func (k *consumer) sendCheck(r *route) {
 			}
 			f.asked = false
 			switch {
+			case f.leaving: // what waits for its commit is handed over, and no more
 			case !ok:
 				f.refused(code, message.NoNode, record.NoLeaderEpoch)
 			case i >= len(m.Partitions) || m.Partitions[i].ID != f.id:

@@ -34,7 +34,7 @@ type flow struct {
 	atEpoch  record.LeaderEpoch // of the record before at; NoLeaderEpoch: not known
 	checked  record.LeaderEpoch // the leadership against whose history at was checked
 	suspect  bool               // the last fetch was out of range
-	drain    bool               // nothing is fetched until the buffer is empty
+	drain    bool               // nothing is fetched until all that was is handed over
 	buffer   buffer
 	corrupt  int // replies in a row that could not be read
 	missing  message.Time
@@ -158,6 +158,11 @@ func (f *flow) diverged(end message.EpochEnd) {
 		f.at, f.atEpoch, f.checked = f.given, f.givenEpoch, record.NoLeaderEpoch
 		return
 	}
+	if before, ok := f.k.handing.of(f); ok {
+		// So it is with what waits for its commit: its poll is not given it.
+		f.land(before.Offset, before.LeaderEpoch)
+		return
+	}
 	if end.Epoch == record.NoLeaderEpoch && f.at <= end.End {
 		f.atEpoch = record.NoLeaderEpoch // older than all that the leader has
 		return
@@ -177,8 +182,9 @@ func (f *flow) diverged(end message.EpochEnd) {
 
 // outOfRange takes in that the position is not in the leader's log.
 func (f *flow) outOfRange() {
+	_, handing := f.k.handing.of(f)
 	switch {
-	case f.at > f.given: // hand over first what is there
+	case f.at > f.given || handing: // hand over first what is there
 		f.drain = true
 	case f.atEpoch != record.NoLeaderEpoch && !f.suspect:
 		f.suspect, f.checked = true, record.NoLeaderEpoch // was it truncated?

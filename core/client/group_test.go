@@ -55,20 +55,22 @@ func owner(t failer, change func(*Subscribe), ids ...record.PartitionID) *play {
 	s.answer(c, m)
 	for has[*message.Fetch](s) > 0 {
 		s.fetched(message.FetchedPartition{HighWatermark: 14, Records: stored(10, 5, "a", "b", "c", "d")})
-		s.calls = withoutFetch(s.calls, 14)
+		s.calls, s.ahead = withoutFetch(s.calls, 14)
 	}
 	s.told()
 	return s
 }
 
-// withoutFetch drops fetches from an offset on: nothing is there yet.
-func withoutFetch(calls []Call, from record.Offset) (kept []Call) {
+// withoutFetch sets fetches from an offset on apart: nothing is there yet.
+func withoutFetch(calls []Call, from record.Offset) (kept, ahead []Call) {
 	for _, c := range calls {
 		if r, ok := c.Request.(*message.Fetch); !ok || r.Partitions[0].Offset < from {
 			kept = append(kept, c)
+		} else {
+			ahead = append(ahead, c)
 		}
 	}
-	return kept
+	return kept, ahead
 }
 
 func TestJoiningAGroup(t *testing.T) {
@@ -267,6 +269,115 @@ func TestAtMostOnceCommitsBeforeItHandsOver(t *testing.T) {
 	s.answer(c, &message.CommitOffsetsReply{Code: message.OffsetMetadataTooLarge})
 	require.Equal(t, NotDone, s.done[op].Outcome)
 	require.Equal(t, record.Offset(12), s.done[s.do(func(op Op) Input { return Positions{op} })].Offsets[0].Offset)
+}
+
+// waits is a play of a member at most once that was handed 10 and 11, and whose
+// poll for 12 and 13 waits for their commit.
+func waits(t failer) (s *play, op Op, commit Call) {
+	s = owner(t, func(in *Subscribe) { in.Style = AtMostOnce }, orders0)
+	s.poll(2, message.Second)
+	c, _ := next[*message.CommitOffsets](s)
+	s.answer(c, committedAll(orders0))
+	op = s.poll(9, message.Second)
+	commit, r := next[*message.CommitOffsets](s)
+	require.Equal(t, []message.GroupOffset{{ID: orders0, Offset: 14, LeaderEpoch: 5}}, r.Offsets)
+	require.Equal(t, record.Offset(12), s.at(orders0).Offset, "where the application is")
+	return s, op, commit
+}
+
+func committedAll(ids ...record.PartitionID) *message.CommitOffsetsReply {
+	m := &message.CommitOffsetsReply{}
+	for _, id := range ids {
+		m.Offsets = append(m.Offsets, message.CommittedOffset{ID: id})
+	}
+	return m
+}
+
+// at is what a client says about its position in a partition.
+func (s *play) at(id record.PartitionID) PartitionOffset {
+	for _, o := range s.done[s.do(func(op Op) Input { return Positions{op} })].Offsets {
+		if o.ID == id {
+			return o
+		}
+	}
+	s.t.Fatalf("%v is not being read", id)
+	panic("unreachable")
+}
+
+// elects lets the client hear of another leader from a fetch of what comes next,
+// and takes its question whether that one has what was read.
+func (s *play) elects(epoch record.LeaderEpoch) Call {
+	s.t.Helper()
+	s.answer(s.ahead[len(s.ahead)-1], &message.FetchReply{Partitions: []message.FetchedPartition{
+		{ID: orders0, Code: message.FencedLeaderEpoch, Leader: 2, LeaderEpoch: epoch}}})
+	c, _ := next[*message.OffsetForLeaderEpoch](s)
+	return c
+}
+
+func (s *play) ends(c Call, epoch record.LeaderEpoch, end record.Offset) {
+	s.answer(c, &message.OffsetForLeaderEpochReply{Partitions: []message.EpochAnswer{{ID: orders0, Epoch: epoch, End: end}}})
+}
+
+// INV-35: what waits for its commit was given to nobody. A truncation is told
+// from where the application is, and what it took back is not handed over.
+func TestATruncationIsToldFromWhatWasHandedOver(t *testing.T) {
+	s, op, commit := waits(t)
+	s.ends(s.elects(6), 4, 7)
+	require.Empty(t, s.told(), "12 and 13 were given to nobody: has the leader 10 and 11?")
+	c, _ := next[*message.OffsetForLeaderEpoch](s)
+	s.ends(c, 4, 7)
+	require.Equal(t, []string{"truncated orders/0 12>7"}, s.told())
+	s.answer(commit, committedAll(orders0))
+	require.Empty(t, given(s.done[op]))
+	require.Equal(t, record.Offset(7), s.at(orders0).Offset)
+}
+
+func TestATruncationOfWhatWaitsForItsCommitIsReadAnew(t *testing.T) {
+	s, op, commit := waits(t)
+	s.ends(s.elects(6), 5, 13)
+	c, _ := next[*message.OffsetForLeaderEpoch](s)
+	s.ends(c, 5, 13)
+	s.answer(commit, committedAll(orders0))
+	require.Empty(t, given(s.done[op]))
+	r := s.fetched(message.FetchedPartition{HighWatermark: 14, Records: append(stored(10, 5, "a", "b", "c"), stored(13, 6, "D")...)})
+	require.Equal(t, record.Offset(12), r.Partitions[0].Offset)
+	op = s.poll(9, message.Second)
+	commit, _ = next[*message.CommitOffsets](s)
+	s.answer(commit, committedAll(orders0))
+	require.Equal(t, []string{"orders/0 12=c 13=D"}, given(s.done[op]))
+	require.Empty(t, s.told(), "the application saw nothing that is not true")
+}
+
+// Retention that overtakes a reader leaves it what waits for its commit.
+func TestAPositionOutOfTheLogWaitsForWhatIsHandedOver(t *testing.T) {
+	s, op, commit := waits(t)
+	s.ends(s.elects(6), 5, 14)
+	s.fetched(message.FetchedPartition{Code: message.OffsetOutOfRange})
+	require.Empty(t, s.told())
+	require.Zero(t, has[*message.Fetch](s)+has[*message.ListOffsets](s)+has[*message.OffsetForLeaderEpoch](s))
+	s.answer(commit, committedAll(orders0))
+	require.Equal(t, []string{"orders/0 12=c 13=d"}, given(s.done[op]))
+	s.fetched(message.FetchedPartition{Code: message.OffsetOutOfRange})
+	c, _ := next[*message.OffsetForLeaderEpoch](s)
+	s.ends(c, 5, 14)
+	s.fetched(message.FetchedPartition{Code: message.OffsetOutOfRange})
+	c, _ = next[*message.ListOffsets](s)
+	s.answer(c, &message.ListOffsetsReply{Partitions: []message.ListedOffset{{ID: orders0, Offset: 20}}})
+	require.Equal(t, []string{"repositioned orders/0 14>20"}, s.told())
+}
+
+// A partition that is being given up is handed over as far as it is committed,
+// whatever becomes of its log.
+func TestATruncationDoesNotTakeWhatARevocationWaitsFor(t *testing.T) {
+	s, op, commit := waits(t)
+	question := s.elects(6)
+	s.pass(5 * message.Second)
+	s.beat(message.GroupHeartbeatReply{MemberEpoch: 2, Interval: 5 * message.Second, Assigned: true})
+	require.Equal(t, []string{"revoking orders/0"}, s.told())
+	s.ends(question, 5, 13)
+	s.answer(commit, committedAll(orders0))
+	require.Equal(t, []string{"orders/0 12=c 13=d"}, given(s.done[op]))
+	require.Equal(t, []string{"revoked orders/0"}, s.told())
 }
 
 // A commit without an answer could arrive after later ones and move the

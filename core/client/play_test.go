@@ -20,6 +20,7 @@ type play struct {
 	now    message.Now
 	out    Out
 	calls  []Call // without an answer
+	ahead  []Call // fetches that wait for records: see owner
 	done   map[Op]Result
 	events []Event
 	hung   []message.NodeID

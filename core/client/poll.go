@@ -173,6 +173,20 @@ func (k *consumer) commitFirst(h *handover) {
 	k.commits.add(one)
 }
 
+// of tells where the application is in a flow of which records wait for their
+// commit; ok is false when none do, or they will not be given to it any more.
+func (h *handover) of(f *flow) (before CommitOffset, ok bool) {
+	if h == nil {
+		return CommitOffset{}, false
+	}
+	for i := range h.parts {
+		if part := &h.parts[i]; part.flow == f && part.turn == f.turn {
+			return part.before, true
+		}
+	}
+	return CommitOffset{}, false
+}
+
 // handOver gives the records to their poll when their positions are committed.
 // Otherwise nobody was given them: they are read again, unless another member
 // reads them now.
@@ -185,6 +199,7 @@ func (k *consumer) handOver(h *handover, o Outcome, e *Error) {
 		switch {
 		case f.dead || f.turn != part.turn && o != OK:
 		case o == OK && f.turn == part.turn:
+			f.drain = f.drain && f.buffer.size > 0
 			f.processed, f.processedEpoch = part.delivery.Next, part.delivery.Records[len(part.delivery.Records)-1].LeaderEpoch
 			deliveries = append(deliveries, part.delivery)
 		case o != OK:
