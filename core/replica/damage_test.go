@@ -175,3 +175,36 @@ func TestCompletionsFromBeforeATruncationAreVoid(t *testing.T) {
 	w.run()
 	require.EqualValues(t, 2, n.view(p0).Flushed)
 }
+
+// Several reads are under way when one of them finds the log damaged. What the
+// others gave is sound as far as anybody knows, but nothing is served from a log
+// that cannot be vouched for: not even what the same answer was to carry.
+func TestReadsUnderWayWhenDamageIsFoundGiveNothingAway(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{}, 1, 2)
+	w.put(1, "a", "b")
+	w.pass(message.Second)
+	l := w.node(1)
+	l.holdReads = true
+	twice := l.fetch(fetchOf(0, 1, at(0), at(1)))
+	late, list := l.fetch(fetchOf(0, 1, at(1))), l.list(0, message.Latest)
+	l.do(func(m *Manager, now message.Now, out *Out) { m.LocalRead(now, p0, 0, 0, out) })
+	first := l.pending[l.nextRead()].(effect.ReadDone)
+	require.Len(t, first.Results, 2)
+	first.Results[1] = effect.ReadResult{Err: errBad}
+	l.holdReads = false
+	w.run()
+
+	refused := message.FetchedPartition{
+		ID: p0, Code: message.StorageError, Leader: 1, HighWatermark: 2, LastStable: 2,
+	}
+	require.Equal(t, []message.FetchedPartition{refused, refused}, w.replies[twice].(*message.FetchReply).Partitions)
+	require.Equal(t, []message.FetchedPartition{refused}, w.replies[late].(*message.FetchReply).Partitions)
+	require.Equal(t, []message.ListedOffset{
+		{ID: p0, Code: message.StorageError, Offset: -1, Timestamp: -1, LeaderEpoch: record.NoLeaderEpoch},
+		{ID: p0, Offset: 2, Timestamp: -1}, // was known without a read
+	}, w.replies[list].(*message.ListOffsetsReply).Partitions)
+	require.Equal(t, []Replay{{ID: p0, Code: message.StorageError}}, l.replayed)
+	require.Equal(t, []record.PartitionID{p0}, l.damaged, "told once")
+	require.Equal(t, "bad sector", l.view(p0).Damage)
+}

@@ -139,7 +139,10 @@ func (m *Manager) describe(id record.PartitionID, s *sight) message.FetchedParti
 
 // done sends the answer. A partition whose leadership has ended since the
 // question gives none of its records away, and nothing that it said of its log.
+// Nor does one that was found damaged since, by this read or by another: no
+// record of a log that cannot be vouched for is served, whenever it was read.
 func (c *consumerRead) done(m *Manager, now message.Now, results []effect.ReadResult, out *Out) {
+	c.tellFailed(m, results, out)
 	next := 0
 	for _, part := range c.parts {
 		var result effect.ReadResult
@@ -151,11 +154,28 @@ func (c *consumerRead) done(m *Manager, now message.Now, results []effect.ReadRe
 		switch {
 		case !m.still(part.l):
 			*answer = m.describe(answer.ID, &sight{code: message.NotLeaderOrFollower})
-		case result.Err != nil:
-			answer.Code = part.l.r.readFailed(m, part.from, result.Err, out)
+		case part.l.r.damage.what != "":
+			answer.Code, answer.Diverging = message.StorageError, nil
+		case result.Err != nil: // retention has overtaken it: all else is damage
+			answer.Code = message.OffsetOutOfRange
 		default:
 			answer.Records = result.Batches
 		}
 	}
 	out.Reply(c.token, c.reply)
+}
+
+// tellFailed takes note of the reads that failed, before any of the others is
+// answered: one request may name a partition twice.
+func (c *consumerRead) tellFailed(m *Manager, results []effect.ReadResult, out *Out) {
+	next := 0
+	for _, part := range c.parts {
+		if !part.reads {
+			continue
+		}
+		if err := results[next].Err; err != nil && m.still(part.l) {
+			part.l.r.readFailed(m, part.from, err, out)
+		}
+		next++
+	}
 }

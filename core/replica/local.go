@@ -111,6 +111,10 @@ func (c *localRead) done(m *Manager, _ message.Now, results []effect.ReadResult,
 	if !m.still(c.l) {
 		return
 	}
+	if c.l.r.damage.what != "" { // another read has found it meanwhile
+		out.Replayed = append(out.Replayed, Replay{ID: c.l.r.id, Epoch: c.l.epoch, Code: message.StorageError, Next: c.from})
+		return
+	}
 	answer := Replay{ID: c.l.r.id, Epoch: c.l.epoch, Next: c.from, Batches: results[0].Batches}
 	it := record.Batches(answer.Batches)
 	for it.Next() {

@@ -80,15 +80,17 @@ func (m *Manager) TimeFound(now message.Now, in effect.TimeFound, out *Out) {
 		return
 	}
 	delete(m.times, in.Token)
+	if in.Err != nil && !errors.Is(in.Err, effect.ErrGone) && m.still(t.l) {
+		t.l.r.foundDamage(m, in.Err, out)
+	}
 	answer := &t.q.reply.Partitions[t.index]
 	switch {
 	case !m.still(t.l):
 		answer.Code, answer.LeaderEpoch = message.NotLeaderOrFollower, record.NoLeaderEpoch
-	case errors.Is(in.Err, effect.ErrGone):
-		answer.Code = message.LeaderNotAvailable // the log changed meanwhile: ask again
+	case t.l.r.damage.what != "": // found by this read or, meanwhile, by another
+		answer.Code, answer.LeaderEpoch = message.StorageError, record.NoLeaderEpoch
 	case in.Err != nil:
-		t.l.r.foundDamage(m, in.Err, out)
-		answer.Code = message.StorageError
+		answer.Code = message.LeaderNotAvailable // the log changed meanwhile: ask again
 	case in.Found:
 		answer.Offset, answer.Timestamp = in.Offset, in.Timestamp
 	default:
