@@ -157,11 +157,8 @@ func (a *atlas) spares(node int32) bool {
 		part := w.book.part(state.ID)
 		for _, m := range state.ISR {
 			r := part.at(int32(m))
-			// The image may know it from before it went down, and a new registration
-			// takes it out of the set; or its disk was swapped.
-			b := image.Broker(m)
 			clean = clean || int32(m) != node && a.clean(int32(m), state.ID) && w.nodes[m].up &&
-				b != nil && b.Incarnation == w.nodes[m].incarnation && r != nil && r.exists && r.durable >= part.high
+				a.registered(int32(m)) && r != nil && r.exists && r.durable >= part.high
 		}
 		if !clean {
 			return false
@@ -316,7 +313,8 @@ func holdsLog(path string, id record.PartitionID) bool {
 
 // follow watches the in-sync sets: a copy that was hit counts again once its
 // node has given it up, the controller knows, and it is back in the set with
-// what it fetched since.
+// what it fetched since. A change that was under way when the node died still
+// names its earlier run, which the controller takes out when it hears of this one.
 func (a *atlas) follow(state *message.PartitionChange) {
 	for node := 1; node < len(a.ails); node++ {
 		ail := &a.ails[node]
@@ -328,7 +326,7 @@ func (a *atlas) follow(state *message.PartitionChange) {
 			ail.mended[state.ID] = true
 			continue
 		}
-		if !outside || !contains(state.ISR, message.NodeID(node)) {
+		if !outside || !contains(state.ISR, message.NodeID(node)) || !a.registered(int32(node)) {
 			continue
 		}
 		delete(ail.owed, state.ID)
@@ -337,6 +335,18 @@ func (a *atlas) follow(state *message.PartitionChange) {
 			ail.damaged = false
 		}
 	}
+}
+
+// registered says whether the controllers know the run of a node that is, or was
+// last, there. They may still count on one from before it went down, or before
+// its disk was swapped; the registration of this one takes it out of all sets.
+func (a *atlas) registered(node int32) bool {
+	image := a.world.newest()
+	if image == nil {
+		return false
+	}
+	b := image.Broker(message.NodeID(node))
+	return b != nil && b.Incarnation == a.world.nodes[node].incarnation
 }
 
 // gone drops what is owed for partitions that no longer exist.

@@ -111,3 +111,41 @@ func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
 	s.atlas.rewritten(3, effect.Truncate{Log: part})
 	require.True(t, s.atlas.sound(3, part))
 }
+
+// A copy that was given up counts again when the run that gave it up is back in
+// the in-sync set, under whatever number that run registers at last. A change that
+// was under way when the node died names its earlier run: that is no return.
+func TestOnlyTheRunThatGaveItsCopyUpComesBack(t *testing.T) {
+	s, state := mapped(t)
+	registers := func(incarnation uint64) {
+		image := s.newest()
+		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{
+			Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: incarnation}}))
+	}
+	inSync := func(nodes ...message.NodeID) {
+		next := *state
+		next.ISR = nodes
+		s.book.part(part).state = &next
+		s.atlas.follow(&next)
+	}
+	asks := func(incarnation uint64) {
+		s.nodes[3].carryOut(effect.Send{To: 1, Msg: &message.RegisterBroker{Node: 3, Incarnation: incarnation}}, 0)
+	}
+	registers(7)
+	asks(7)
+	s.atlas.damage(s.nodes[3], firstSegment)
+	inSync(1, 2)
+	s.nodes[3].incarnation = 8 // it is started again
+	s.atlas.found(3, &effect.RecoveredLog{ID: part, Damage: firstSegment})
+	inSync(1, 2, 3)
+	require.False(t, s.atlas.clean(3, part), "what the leader asked for when the run before was there")
+	registers(8)
+	inSync(1, 2)
+	asks(9) // a late registration has replaced this run: it takes another number
+	inSync(1, 2, 3)
+	require.False(t, s.atlas.clean(3, part))
+	registers(9)
+	inSync(1, 2)
+	inSync(1, 2, 3)
+	require.True(t, s.atlas.clean(3, part))
+}

@@ -41,7 +41,8 @@ type Node struct {
 	diskFailed bool // in this run: a halt is what must follow
 	forGood    bool // stays broken after the heal
 	absent     bool // has not been added yet
-	// incarnation is what this run of the process registers under at first.
+	// incarnation is what this run of the process registers under: another one
+	// when its first was taken for that of a dead run.
 	incarnation uint64
 	restartIn   Span              // how long until the supervisor starts it again after a halt; never: it stays down
 	forgot      bool              // its disk was swapped, and its votes with it; see atlas.forgetful
@@ -291,6 +292,9 @@ func (n *Node) carryOut(e effect.Effect, digest uint64) {
 		if int(e.To) < 1 || int(e.To) >= len(w.nodes) {
 			w.fail("INV-10", n.id, "a message to a node that does not exist", "node %d sends %s to node %d, which does not exist", n.id, e.Msg.Kind(), e.To)
 			return
+		}
+		if m, ok := e.Msg.(*message.RegisterBroker); ok {
+			n.incarnation = m.Incarnation
 		}
 		w.net.Send(message.Time(w.now), n.endpoint(), simnet.Endpoint(e.To), w.pass(e.Msg), digest)
 		if w.witness != nil {
