@@ -34,18 +34,39 @@ func (a *atlas) mayAlter(o *operator, m *message.AlterConfig) bool {
 		return true // it is refused
 	}
 	for _, state := range t.Partitions {
-		hit := 0
-		for _, n := range state.Replicas {
-			if !a.counts(int32(n), state.ID) {
-				hit++
-			}
-		}
-		if !a.world.plan.Beyond && hit > 0 && hit >= next.LeastInsync(metadata.Factor(state)) {
+		if hit := a.hit(state); !a.world.plan.Beyond && hit > 0 && hit >= next.LeastInsync(metadata.Factor(state)) {
 			return false
 		}
 	}
 	o.lowering = append(o.lowering, lowering{m, next})
 	return true
+}
+
+// hit counts the copies of a partition that do not count.
+func (a *atlas) hit(state *message.PartitionChange) (hit int) {
+	for _, n := range state.Replicas {
+		if !a.counts(int32(n), state.ID) {
+			hit++
+		}
+	}
+	return hit
+}
+
+// relies concedes, beyond the promise, what a topic's new settings leave to copies
+// that were hit: with a lower min.insync the controller may count on these alone,
+// as it does not know yet, and let go of eligible ones that are whole.
+func (a *atlas) relies(t *metadata.Topic, was *message.TopicConfig) {
+	if !a.world.plan.Beyond {
+		return // see mayAlter
+	}
+	for _, state := range t.Partitions {
+		factor := metadata.Factor(state)
+		least, hit := t.Config.LeastInsync(factor), a.hit(state)
+		if least < was.LeastInsync(factor) && hit >= least {
+			a.world.book.part(state.ID).loss = true
+			a.world.mark(markConceded)
+		}
+	}
 }
 
 // lowered takes note of what became of a request.

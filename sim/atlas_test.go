@@ -72,6 +72,36 @@ func TestWhatIsConcededIsExact(t *testing.T) {
 	require.False(t, p.forsaken(), "there is no reason for it to be offline")
 }
 
+// Settings that leave a partition to a copy which was hit are like damage.
+func TestALowerMinInsyncConcedesWhatItLeavesToDamagedCopies(t *testing.T) {
+	s, _ := mapped(t)
+	p := s.book.part(part)
+	alter := func(least int32) {
+		image := s.newest()
+		to := &message.TopicChange{ID: part.Topic, Name: "t", Config: message.TopicConfig{MinInsync: least}}
+		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Topic: to}))
+		s.book.meta.altered.follow(s.World, image, 1)
+	}
+	s.plan.Beyond = true
+	alter(2)
+	alter(1)
+	require.False(t, p.loss, "no copy was hit")
+	alter(2)
+	s.atlas.swapped(s.nodes[3])
+	require.False(t, p.loss)
+	alter(3)
+	require.False(t, p.loss, "it was raised")
+	alter(2)
+	require.False(t, p.loss, "another copy holds it, that was not hit")
+	alter(1)
+	require.True(t, p.loss)
+
+	p.loss, s.plan.Beyond = false, false
+	alter(2)
+	alter(1)
+	require.False(t, p.loss, "whoever is bound to the budget does not ask for it")
+}
+
 func TestADamagedCopyIsNotServed(t *testing.T) {
 	s, _ := mapped(t)
 	s.atlas.damage(s.nodes[1], firstSegment)

@@ -55,6 +55,7 @@ func sameSettings(a, b []*message.SettingsChange) bool {
 
 func (a *altered) topic(w *World, t *metadata.Topic, was *message.TopicConfig) {
 	w.mark(markTopicAltered)
+	w.atlas.relies(t, was)
 	for _, p := range t.Partitions {
 		before, after := was.LeastInsync(metadata.Factor(p)), t.Config.LeastInsync(metadata.Factor(p))
 		switch {
