@@ -17,6 +17,10 @@ type offsetsTopic struct {
 // findCoordinator names the broker that leads the shard of a group. The first
 // question of all has the internal topic made.
 func (n *Node) findCoordinator(now message.Now, token message.Token, r *message.FindCoordinator, out *effect.Out) {
+	if r.TransactionalID != "" {
+		n.noTransactions(token, r, out)
+		return
+	}
 	if r.Group == "" {
 		out.Reply(token, &message.FindCoordinatorReply{Code: message.InvalidGroupID})
 		return

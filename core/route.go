@@ -116,9 +116,15 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 	case *message.Metadata:
 		n.describe(now.Mono, token, r, out)
 	case *message.InitProducerID:
+		if r.TransactionalID != "" {
+			n.noTransactions(token, r, out)
+			return
+		}
 		n.ids.init(now.Mono, token, out)
 	case *message.FindCoordinator:
 		n.findCoordinator(now, token, r, out)
+	case *message.EndTransaction, *message.CommitTransactionOffsets, *message.ListTransactions, *message.DescribeTransaction:
+		n.noTransactions(token, r, out)
 	case *message.DescribeConfig:
 		n.describeConfig(token, r, out)
 	case *message.AlterConfig, *message.AlterControllers, *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders,
@@ -131,6 +137,11 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 	default:
 		n.groups.Request(now, token, r, &n.groupOut)
 	}
+}
+
+// noTransactions answers for a coordinator of transactions: this release has none.
+func (n *Node) noTransactions(token message.Token, r message.Request, out *effect.Out) {
+	out.Reply(token, message.Fail(r, message.UnsupportedVersion, "this broker coordinates no transactions"))
 }
 
 // stop ends a controlled shutdown: everything this node led has moved.

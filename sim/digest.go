@@ -17,7 +17,7 @@ func digest(m message.Message) uint64 {
 		*message.OffsetForLeaderEpochReply, *message.DeleteRecords, *message.DeleteRecordsReply:
 		foldData(&r, m)
 	default:
-		if !foldGroup(&r, m) && !foldAdmin(&r, m) && !foldSettings(&r, m) && !foldOperation(&r, m) {
+		if !foldGroup(&r, m) && !foldTransaction(&r, m) && !foldAdmin(&r, m) && !foldSettings(&r, m) && !foldOperation(&r, m) {
 			foldCluster(&r, m)
 		}
 	}
@@ -112,6 +112,9 @@ func foldData(r *rolling, m message.Message) {
 			r.id(m.Partitions[i].ID)
 			r.bytes(m.Partitions[i].Records)
 		}
+		if m.TransactionalID != "" {
+			r.text(m.TransactionalID)
+		}
 	case *message.ProduceReply:
 		for i := range m.Partitions {
 			p := &m.Partitions[i]
@@ -138,6 +141,9 @@ func foldData(r *rolling, m message.Message) {
 			r.pair(int64(p.Leader), int64(p.LeaderEpoch))
 			r.epochEnd(p.Diverging)
 			r.bytes(p.Records)
+			for _, a := range p.Aborted {
+				r.pair(int64(a.ID), int64(a.First))
+			}
 		}
 	case *message.ListOffsets:
 		for i := range m.Partitions {

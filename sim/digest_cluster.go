@@ -157,6 +157,10 @@ func foldAdmin(r *rolling, m message.Message) bool {
 			r.fold(uint64(p.LeaderEpoch))
 		}
 	case *message.InitProducerID:
+		if m.TransactionalID != "" {
+			r.text(m.TransactionalID)
+			r.fold(uint64(m.Timeout))
+		}
 	case *message.InitProducerIDReply:
 		r.pair(int64(m.Code), int64(m.ID))
 		r.fold(uint64(m.Epoch))

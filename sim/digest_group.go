@@ -6,6 +6,9 @@ func foldGroup(r *rolling, m message.Message) bool {
 	switch m := m.(type) {
 	case *message.FindCoordinator:
 		r.text(m.Group)
+		if m.TransactionalID != "" {
+			r.text(m.TransactionalID)
+		}
 	case *message.FindCoordinatorReply:
 		r.pair(int64(m.Code), int64(m.Node))
 	case *message.GroupHeartbeat:
@@ -37,6 +40,9 @@ func foldGroup(r *rolling, m message.Message) bool {
 		r.text(m.Member)
 		r.fold(uint64(m.MemberEpoch))
 		r.ids(m.IDs)
+		if m.Stable {
+			r.flag(m.Stable)
+		}
 	case *message.FetchOffsetsReply:
 		r.fold(uint64(m.Code))
 		r.offsets(m.Offsets)

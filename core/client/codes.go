@@ -26,7 +26,7 @@ func codeOf(reply message.Reply) (code message.Code, detail string) {
 	case *message.AlterControllersReply:
 		return m.Code, m.Detail
 	case *message.InitProducerIDReply:
-		return m.Code, ""
+		return m.Code, m.Detail
 	case *message.Refused:
 		return m.Code, m.Detail
 	case *message.ElectLeadersReply:
@@ -40,7 +40,24 @@ func codeOf(reply message.Reply) (code message.Code, detail string) {
 	if code, ok := dataCode(reply); ok {
 		return code, ""
 	}
+	if code, detail, ok := transactionCode(reply); ok {
+		return code, detail
+	}
 	return groupCode(reply)
+}
+
+func transactionCode(reply message.Reply) (code message.Code, detail string, ok bool) {
+	switch m := reply.(type) {
+	case *message.EndTransactionReply:
+		return m.Code, m.Detail, true
+	case *message.CommitTransactionOffsetsReply:
+		return worst(m.Code, len(m.Offsets), func(i int) message.Code { return m.Offsets[i].Code }), m.Detail, true
+	case *message.ListTransactionsReply:
+		return m.Code, "", true
+	case *message.DescribeTransactionReply:
+		return m.Code, m.Detail, true
+	}
+	return message.None, "", false
 }
 
 func dataCode(reply message.Reply) (message.Code, bool) {
@@ -116,9 +133,12 @@ func reassigned(m *message.AlterReassignmentsReply) (message.Code, string) {
 // changesNothing says that a request leaves the cluster as it is, so that a
 // missing answer leaves nothing open.
 func changesNothing(r message.Request) bool {
-	switch r.(type) {
+	switch r := r.(type) {
+	case *message.InitProducerID:
+		return r.TransactionalID == "" // else it ends what an earlier incarnation left
 	case *message.Fetch, *message.ListOffsets, *message.OffsetForLeaderEpoch, *message.Metadata, *message.DescribeConfig, *message.FindCoordinator,
-		*message.FetchOffsets, *message.ListGroups, *message.DescribeGroup, *message.InitProducerID:
+		*message.FetchOffsets, *message.ListGroups, *message.DescribeGroup, *message.ListTransactions,
+		*message.DescribeTransaction:
 		return true
 	}
 	return false

@@ -189,7 +189,7 @@ func (m *madness) reply(r message.Request) message.Reply {
 	}
 	switch rapid.IntRange(0, 9).Draw(m.t, "kind of answer") {
 	case 0:
-		k := message.Kind(rapid.IntRange(0, 60).Draw(m.t, "kind"))
+		k := rapid.SampledFrom(message.Kinds()).Draw(m.t, "kind")
 		if reply, ok := message.New(k).(message.Reply); ok {
 			return reply
 		}
@@ -256,7 +256,7 @@ func (m *madness) input(op Op) Input {
 		}
 		return Positions{op}
 	}
-	k := message.Kind(rapid.IntRange(0, 60).Draw(m.t, "request"))
+	k := rapid.SampledFrom(message.Kinds()).Draw(m.t, "request")
 	r, _ := message.New(k).(message.Request)
 	return Ask{Op: op, Request: r, Target: Target{Kind: TargetKind(rapid.IntRange(0, 6).Draw(m.t, "target")), Group: "g", Place: p, Partition: m.id(), Node: m.node()}, Once: rapid.Bool().Draw(m.t, "once")}
 }

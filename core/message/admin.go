@@ -154,12 +154,20 @@ type ElectedLeader struct {
 	Detail      string
 }
 
-// InitProducerID gives an idempotent producer its identity.
-type InitProducerID struct{}
+// InitProducerID gives an idempotent producer its identity. With TransactionalID
+// it goes to that id's coordinator: the identity is the one that the id has, with
+// a higher epoch, so that an earlier incarnation of the producer is fenced and
+// what it left open is aborted.
+type InitProducerID struct {
+	TransactionalID string   // empty: idempotent only
+	Timeout         Duration // how long a transaction may be open; 0: the broker's default
+}
 
 // InitProducerIDReply answers InitProducerID.
 type InitProducerIDReply struct {
 	Code  Code
 	ID    record.ProducerID
 	Epoch record.ProducerEpoch
+
+	Detail string
 }

@@ -8,6 +8,9 @@ type Produce struct {
 	Acks       Acks
 	Timeout    Duration // how long the leader may wait for the in-sync set
 	Partitions []ProducePartition
+	// TransactionalID is whose transaction the batches with the transactional
+	// attribute belong to; empty: there are none.
+	TransactionalID string
 }
 
 // ProducePartition is what one partition gets.
@@ -79,6 +82,9 @@ type FetchedPartition struct {
 	Leader        NodeID
 	LeaderEpoch   record.LeaderEpoch
 	Records       []byte `codec:"-"`
+	// Aborted comes with ReadCommitted: the aborted transactions that have records
+	// in Records, by the offsets of their first ones.
+	Aborted []AbortedTransaction
 }
 
 // EpochEnd is an epoch and the offset behind its last record.

@@ -67,6 +67,15 @@ const (
 	BrokerIDNotRegistered
 	InvalidReplicaAssignment
 	NoReassignmentInProgress
+	InvalidTxnState
+	ProducerFenced
+	InvalidProducerIDMapping
+	ConcurrentTransactions
+	InvalidTransactionTimeout
+	TransactionCoordinatorFenced
+	TransactionalIDNotFound
+	UnstableOffsetCommit
+	TransactionAbortable
 	codeCount
 )
 
@@ -90,7 +99,10 @@ var codeNames = [codeCount]string{
 	"FETCH_SESSION_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH", "CLUSTER_ID_MISMATCH",
 	"UNSUPPORTED_VERSION", "SHUTTING_DOWN", "DUPLICATE_VOTER", "VOTER_NOT_FOUND",
 	"VOTERS_CHANGING", "BROKER_ID_NOT_REGISTERED", "INVALID_REPLICA_ASSIGNMENT",
-	"NO_REASSIGNMENT_IN_PROGRESS",
+	"NO_REASSIGNMENT_IN_PROGRESS", "INVALID_TXN_STATE", "PRODUCER_FENCED",
+	"INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "INVALID_TRANSACTION_TIMEOUT",
+	"TRANSACTION_COORDINATOR_FENCED", "TRANSACTIONAL_ID_NOT_FOUND", "UNSTABLE_OFFSET_COMMIT",
+	"TRANSACTION_ABORTABLE",
 }
 
 // String is the code's name in Kafka's spelling.
@@ -113,7 +125,8 @@ func (c Code) Retriable() bool {
 		NotEnoughReplicasAfterAppend, NotController, FencedLeaderEpoch, UnknownLeaderEpoch,
 		CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator, StorageError,
 		FetchSessionNotFound, InvalidFetchSessionEpoch, ShuttingDown, DiskFull,
-		EligibleLeadersNotAvailable, UnreleasedInstanceID, VotersChanging:
+		EligibleLeadersNotAvailable, UnreleasedInstanceID, VotersChanging,
+		ConcurrentTransactions, UnstableOffsetCommit:
 		return true
 	}
 	return false

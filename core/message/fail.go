@@ -34,7 +34,7 @@ func Fail(r Request, code Code, detail string) Reply {
 	case *ElectLeaders:
 		return &ElectLeadersReply{Code: code}
 	case *InitProducerID:
-		return &InitProducerIDReply{Code: code}
+		return &InitProducerIDReply{Code: code, Detail: detail}
 	}
 	if reply := failSettings(r, code, detail); reply != nil {
 		return reply
@@ -43,6 +43,9 @@ func Fail(r Request, code Code, detail string) Reply {
 		return reply
 	}
 	if reply := failGroup(r, code, detail); reply != nil {
+		return reply
+	}
+	if reply := failTransaction(r, code, detail); reply != nil {
 		return reply
 	}
 	return &Refused{Code: code, Detail: detail}

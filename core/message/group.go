@@ -2,8 +2,12 @@ package message
 
 import "github.com/tamarack-mq/tamarack/core/record"
 
-// FindCoordinator asks which broker coordinates a group.
-type FindCoordinator struct{ Group string }
+// FindCoordinator asks which broker coordinates a group or, when that is set, a
+// transactional id.
+type FindCoordinator struct {
+	Group           string
+	TransactionalID string
+}
 
 // FindCoordinatorReply names the coordinator.
 type FindCoordinatorReply struct {
@@ -83,6 +87,9 @@ type FetchOffsets struct {
 	Member      string
 	MemberEpoch MemberEpoch
 	IDs         []record.PartitionID
+	// Stable refuses, with UnstableOffsetCommit, to tell positions while a
+	// transaction that has not ended may change one of them (KIP-447).
+	Stable bool
 }
 
 // FetchOffsetsReply tells the positions; NoOffset where there is none.
