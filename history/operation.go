@@ -7,7 +7,9 @@ type Kind uint8
 
 // The kinds of operations. Assigned and Revoked are not calls: they are
 // moments at which a group member was told that it owns a partition, or gave
-// it up; Invoke and Return are the same then.
+// it up; Invoke and Return are the same then. A reader that goes to another
+// position is Assigned, with an Error that says why: BySeek when it asked for
+// that itself.
 const (
 	Publish Kind = iota + 1
 	Poll
@@ -18,10 +20,11 @@ const (
 	Revoked
 	Restarted // the client process was started (again); what it knew is gone
 	Admin
+	Sought // a search by time was answered; a moment, too
 )
 
 var kindNames = [...]string{"", "publish", "poll", "read", "commit", "fetch-committed",
-	"assigned", "revoked", "restarted", "admin"}
+	"assigned", "revoked", "restarted", "admin", "sought"}
 
 // String is the kind in lower case.
 func (k Kind) String() string {
@@ -82,7 +85,9 @@ type Operation struct {
 	Compression int8
 
 	// Poll and Read: what came, in the order in which it was handed over.
-	// Read: Offset is where it was asked to begin.
+	// Read: Offset is where it was asked to begin. Sought: Timestamp is what was
+	// asked for and Offset what was answered; the record that was found there, if
+	// one was, has no more than its place and its time.
 	Records       []Record
 	HighWatermark int64 // Read: as answered; None when not known
 	LogStart      int64 // Read: as answered; None when not known
@@ -101,6 +106,10 @@ type Operation struct {
 	Verb  string
 	Count int32
 }
+
+// BySeek is the Error of an Assigned that follows from a seek. An offset in its
+// Positions is the one that was named; None: it was to be looked up.
+const BySeek = "sought"
 
 // Style is when a group member commits.
 type Style uint8

@@ -46,13 +46,22 @@ func checkFetch(group string, at Place, h *offsetHistory, f positioned, early bo
 			"group %s was told %d for %s, which nobody committed and which lies beyond what it was given", group, f.offset, at), []int64{f.op.ID}}}
 	}
 	for _, c := range h.commits {
-		if c.op.Outcome == history.OK && c.offset > f.offset && c.op.Return < f.op.Invoke && c.op.Invoke > newest {
+		if c.op.Outcome == history.OK && c.offset > f.offset && c.op.Return < f.op.Invoke && c.op.Invoke > newest && !h.turned(c.op, f) {
 			return []Violation{{"INV-24", "lost commit", fmt.Sprintf(
 				"group %s was told %d for %s after %d had been committed and acknowledged", group, f.offset, at, c.offset),
 				[]int64{c.op.ID, f.op.ID}}}
 		}
 	}
 	return nil
+}
+
+// turned says whether a member that had gone elsewhere was given records since a
+// commit from where, or up to where, a fetch says that the group is: it may have
+// committed that by itself.
+func (h *offsetHistory) turned(since *history.Operation, f positioned) bool {
+	return slices.ContainsFunc(h.turns, func(t positioned) bool {
+		return t.offset == f.offset && t.op.Return >= since.Invoke && t.op.Return <= f.op.Return
+	})
 }
 
 // owners is INV-21 as clients can see it: between two accepted commits of one

@@ -108,11 +108,12 @@ func styles(d *dossier) []Violation {
 		}
 		g := groups[op.Group]
 		if g == nil {
-			g = &groupWork{given: map[Place]map[int64]int{}, mine: map[process]map[Place]int64{}}
+			g = newGroupWork()
 			groups[op.Group] = g
 		}
 		g.note(op)
 	}
+	followSeeks(d, groups)
 	var found []Violation
 	for _, name := range sortedKeys(groups) {
 		g := groups[name]
@@ -137,6 +138,14 @@ type groupWork struct {
 	places []Place
 	styles [4]int
 	beyond []Violation
+	seeks  bool // members go elsewhere by themselves
+	// next is where each member goes on, and left where it was when it went
+	// elsewhere, as long as nothing has come since. What a member jumped over by
+	// that it was not to be given, and what lies behind where it went back to it
+	// may be given once more.
+	next, left map[process]map[Place]int64
+	jumped     map[Place][][2]int64
+	again      map[Place][]int64
 }
 
 func (g *groupWork) only(s history.Style) bool {
@@ -173,6 +182,8 @@ func (g *groupWork) note(op *history.Operation) {
 			given[r.Offset]++
 			mine[at] = max(mine[at], r.Offset+1)
 		}
+	case history.Assigned:
+		g.seeks = g.seeks || op.Error == history.BySeek
 	case history.Commit:
 		for _, p := range op.Positions {
 			at := Place{p.TopicID, p.Partition}
@@ -201,7 +212,7 @@ func (g *groupWork) skipped(d *dossier, group string) []Violation {
 		first := lowest(g.given[at])
 		for i := range p.final.Records {
 			o := p.final.Records[i].Offset
-			if o >= first && o < committed && g.given[at][o] == 0 {
+			if o >= first && o < committed && g.given[at][o] == 0 && !g.over(at, o) {
 				found = append(found, Violation{"INV-9", "skipped record", fmt.Sprintf(
 					"group %s has committed %s up to %d, but no member was given %d", group, at, committed, o), nil})
 				break
@@ -228,7 +239,7 @@ func (g *groupWork) repeated(d *dossier, group string) []Violation {
 		}
 		twice := int64(-1)
 		for o, n := range g.given[at] {
-			if n > 1 && (twice < 0 || o < twice) {
+			if n > 1 && n > 1+g.wanted(at, o) && (twice < 0 || o < twice) {
 				twice = o
 			}
 		}

@@ -78,7 +78,7 @@ func Judge(c *Case) []Violation {
 	var found []Violation
 	for _, judge := range []func(*dossier) []Violation{
 		durability, identity, uniqueness, truth, producerOrder, realTime,
-		delivery, styles, commits, owners, sessions, linearizable,
+		delivery, times, styles, commits, owners, sessions, linearizable,
 	} {
 		found = append(found, judge(d)...)
 	}
@@ -115,6 +115,10 @@ type offsetHistory struct {
 	commits []positioned
 	fetches []positioned
 	given   int64 // the group was given records below this offset
+	// sought: a member went elsewhere by itself. Where it was given records after
+	// that, and where those end, may be what it commits by itself then.
+	sought bool
+	turns  []positioned
 }
 
 type positioned struct {
@@ -152,6 +156,9 @@ func index(c *Case) *dossier {
 		for j := range log.Records {
 			p.see(&log.Records[j])
 		}
+	}
+	for i := range c.Operations {
+		d.addSeek(&c.Operations[i]) // before the polls that were open then
 	}
 	for i := range c.Operations {
 		d.add(&c.Operations[i])
@@ -199,6 +206,14 @@ func (d *dossier) add(op *history.Operation) {
 				op.Records[i+1].TopicID != r.TopicID || op.Records[i+1].Partition != r.Partition) { // of a run the last one counts
 				h := d.offsets(op.Group, at)
 				h.given = max(h.given, r.Offset+1)
+				if h.sought {
+					h.turns = append(h.turns, positioned{op, r.Offset + 1})
+				}
+			}
+			if op.Group != "" && (i == 0 || op.Records[i-1].Offset != r.Offset-1 || op.Records[i-1].TopicID != r.TopicID || op.Records[i-1].Partition != r.Partition) {
+				if h := d.offset[op.Group][at]; h != nil && h.sought {
+					h.turns = append(h.turns, positioned{op, r.Offset})
+				}
 			}
 		}
 		if op.Kind == history.Read && op.TopicID != 0 && !d.Internal[op.TopicID] {

@@ -152,6 +152,9 @@ func distinctClients(ops []porcupine.Operation) []porcupine.Operation {
 
 // offsetOperations are the commits and fetches of one group and partition.
 func offsetOperations(h *offsetHistory) []porcupine.Operation {
+	if h.sought {
+		return nil // what members commit by themselves may be any place then: commits has the say
+	}
 	known := map[int64]bool{history.None: true}
 	for _, c := range h.commits {
 		known[c.offset] = true

@@ -40,13 +40,17 @@ type user struct {
 	inbox   []event
 	tickAt  Span
 
-	calls  []openCall
-	told   session
-	given  map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
-	ops    map[client.Op]*openOp
-	spare  []*openOp // of publishes, for the next ones
-	lastOp client.Op
-	depth  int // steps within steps
+	calls []openCall
+	told  session
+	given map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
+	// landings are the seeks of which nothing has come yet, and times some times of
+	// records that were given.
+	landings map[record.PartitionID]*landing
+	times    map[record.PartitionID][]record.Timestamp
+	ops      map[client.Op]*openOp
+	spare    []*openOp // of publishes, for the next ones
+	lastOp   client.Op
+	depth    int // steps within steps
 
 	listAt    int  // the next operation of the plan's list
 	listAsked bool // it is on the agenda
@@ -71,6 +75,8 @@ type openOp struct {
 	arg  int64
 	text string
 	ask  client.Input
+	// seeks is where a seek goes on elsewhere.
+	seeks record.PartitionID
 }
 
 // opKind says what an operation was for, so that its result finds its way.
@@ -85,6 +91,7 @@ const (
 	opAdmin
 	opChaos
 	opGroups
+	opSeek
 )
 
 // script is what a client does for a living.
@@ -163,6 +170,7 @@ func (u *user) start() {
 	u.run++
 	u.session++
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
+	u.landings, u.times = map[record.PartitionID]*landing{}, nil
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
 	u.tickAt = never
@@ -412,6 +420,9 @@ func (u *user) carryOut(given client.Effect) {
 			w.witness.answered(u, op, &e.Result)
 		}
 		u.handed(e.Result.Polled)
+		if op.what == opSeek {
+			u.setOut(op, &e.Result)
+		}
 		u.record(op, &e.Result)
 		u.script.done(u, op, &e.Result)
 		if op.what == opPublish && w.witness == nil {

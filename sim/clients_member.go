@@ -67,6 +67,7 @@ func (m *member) act(u *user, arg uint64) {
 		return
 	}
 	m.poll(u, 0)
+	u.wander()
 }
 
 // close leaves the group in good order.

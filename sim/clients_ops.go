@@ -19,13 +19,13 @@ import (
 //
 // A producer sends what it publishes at one time as one burst. Members and
 // readers do one thing after the other: what comes due while an earlier one is
-// open follows at its end. What comes due while the process is down is left
+// open follows at its end; but a seek comes with the poll before it. What comes due while the process is down is left
 // out. When the run comes to rest members poll on, so that they may reach the
 // end of their partitions.
 type ClientOp struct {
 	At Span `json:"at"`
-	// Do is "publish"; "poll", "commit", "close" of members; "poll", "committed",
-	// "groups", "assign" of readers; "create", "delete", "add-partitions" of admins; "send"
+	// Do is "publish"; "poll", "commit", "seek", "close" of members; "poll",
+	// "committed", "groups", "assign", "seek" of readers; "create", "delete", "add-partitions" of admins; "send"
 	// of clients that misbehave.
 	Do        string   `json:"do"`
 	Topic     string   `json:"topic,omitempty"`
@@ -34,14 +34,15 @@ type ClientOp struct {
 	Size      int      `json:"size,omitempty"`      // bytes of a published value; 0: as the client's plan says
 	Headers   bool     `json:"headers,omitempty"`
 	Count     int      `json:"count,omitempty"` // most records of a poll; partitions of create and add-partitions
-	From      []string `json:"from,omitempty"`  // of assign: "t0/1 offset 12", "latest", "earliest", "ago 3s"
+	From      []string `json:"from,omitempty"`  // of assign and seek: "t0/1 offset 12", "latest", "earliest", "ago 3s"; of seek "committed", too
 	Draw      uint64   `json:"draw,omitempty"`  // of send: the chance that the request follows from
 }
 
 // doings are the operations that a role knows.
 var doings = map[Role][]string{
-	Producer: {"publish"}, MemberOf: {"poll", "commit", "close"}, Reader: {"poll", "committed", "groups", "assign"},
-	Admin: {"create", "delete", "add-partitions"}, Chaos: {"send"}, Malformed: {"send"},
+	Producer: {"publish"}, MemberOf: {"poll", "commit", "seek", "close"},
+	Reader: {"poll", "committed", "groups", "assign", "seek"},
+	Admin:  {"create", "delete", "add-partitions"}, Chaos: {"send"}, Malformed: {"send"},
 }
 
 // listed says that a client does what its plan lists and nothing else.
@@ -123,8 +124,12 @@ func (m *member) actListed(u *user) {
 	case "commit":
 		m.committing = true
 		m.commit(u)
+	case "seek":
+		u.seekListed(op)
+		u.awaitList()
 	default:
 		m.poll(u, op.Count)
+		u.seeksDue()
 	}
 }
 
@@ -143,8 +148,11 @@ func (r *reader) actListed(u *user) {
 			r.committed(u)
 		case "groups":
 			r.groups(u)
+		case "seek":
+			u.seekListed(op)
 		default:
 			r.poll(u, op.Count)
+			u.seeksDue()
 			return
 		}
 	}
@@ -199,6 +207,8 @@ func tellStart(u *user, s *client.Start) string {
 		return place + "ago " + (time.Duration(ago) * time.Millisecond).String()
 	case client.AtLatest:
 		return place + "latest"
+	case client.AtCommitted:
+		return place + "committed"
 	}
 	return place + "earliest"
 }
@@ -235,6 +245,8 @@ func parseStart(text string) (s client.Start, err error) {
 	case words[1] == "earliest" && len(words) == 2:
 	case words[1] == "latest" && len(words) == 2:
 		s.From.Kind = client.AtLatest
+	case words[1] == "committed" && len(words) == 2:
+		s.From.Kind = client.AtCommitted
 	case words[1] == "offset" && len(words) == 3:
 		n, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil {

@@ -32,6 +32,12 @@ func (r *reader) draw(u *user) (starts []client.Start) {
 	for _, name := range u.plan.Topics {
 		for p := range w.partitionsOf(name) {
 			s := client.Start{Place: client.Place{Topic: name, Partition: int32(p)}}
+			id, known := u.idOf(s.Place)
+			if known = known && len(u.times[id]) > 0; known && u.random.OneIn(2) {
+				s.From = client.Position{Kind: client.AtTime, Timestamp: u.drawTime(id, 20_000)}
+				starts = append(starts, s)
+				continue
+			}
 			switch u.random.Below(4) {
 			case 0:
 				s.From = client.Position{Kind: client.AtOffset, Offset: record.Offset(u.random.Below(200))}
@@ -57,6 +63,7 @@ func (r *reader) assign(u *user, starts []client.Start) {
 		u.note(op)
 	}
 	clear(u.given)
+	clear(u.landings)
 	w.history.Moment(history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Invoke: int64(w.now),
 	})
@@ -84,6 +91,17 @@ func (r *reader) act(u *user, _ uint64) {
 		}
 	}
 	r.poll(u, int(u.random.Between(1, 100)))
+	u.wander()
+}
+
+// idOf is the partition that a place names now.
+func (u *user) idOf(p client.Place) (id record.PartitionID, known bool) {
+	if image := u.world.newest(); image != nil {
+		if t := image.TopicNamed(p.Topic); t != nil {
+			return record.PartitionID{Topic: t.ID, Index: p.Partition}, true
+		}
+	}
+	return id, false
 }
 
 // poll asks for records, most of them at once.
@@ -147,6 +165,7 @@ func (a *auditor) audit(u *user) {
 	a.open, a.over = map[client.Place]int64{}, false
 	a.at = map[client.Place]record.Offset{}
 	clear(u.given)
+	clear(u.landings)
 	var starts []client.Start
 	for _, t := range w.liveTopics() {
 		for p := range t.Partitions {

@@ -60,6 +60,9 @@ func (u *user) heard(c *openCall, reply message.Reply) {
 			case asked.Partitions[i].Timestamp >= 0:
 				u.sought(c, asked.Partitions[i].Timestamp, p)
 			}
+			if p := &m.Partitions[i]; p.Code == message.None {
+				u.listedFor(c, asked.Partitions[i].Timestamp, p)
+			}
 		}
 	}
 }
@@ -110,8 +113,10 @@ func (p *sessionPart) before(event uint64) told {
 // handed notes where what the application has been given ends.
 func (u *user) handed(polled []client.Delivery) {
 	for i := range polled {
+		u.landed(&polled[i])
 		u.given[polled[i].ID] = polled[i].Next
 	}
+	u.learnTimes(polled)
 }
 
 // cutBack judges what an application is told about its place: nobody is told of a
@@ -130,6 +135,7 @@ func (u *user) cutBack(e *client.Event) {
 		switch e.Kind {
 		case client.Assigned, client.Revoked, client.Lost, client.Truncated, client.Repositioned:
 			delete(u.given, p.ID)
+			delete(u.landings, p.ID)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
 )
 
 // sought is INV-9 for a client that begins at a time: the offset that it is told
@@ -16,6 +17,7 @@ func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffse
 	if p == nil || p.off() {
 		return
 	}
+	u.noteSought(at, got)
 	if got.Offset > p.high || got.Timestamp >= 0 && got.Offset >= p.high {
 		w.fail("INV-8", int32(c.node), "a search by time ends at undecided records", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d, but only %d is committed", u.plan.ID, c.node, got.ID, at, got.Offset, p.high)
 		return
@@ -37,6 +39,18 @@ func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffse
 			w.aboutRecord(got.ID, got.Offset)
 		}
 	}
+}
+
+// noteSought leaves it to the models to say whether it was that very record.
+func (u *user) noteSought(at record.Timestamp, got *message.ListedOffset) {
+	op := history.Operation{
+		Client: int32(u.plan.ID), Session: u.session, Kind: history.Sought, Invoke: int64(u.world.now),
+		TopicID: uint64(got.ID.Topic), Partition: got.ID.Index, Timestamp: int64(at), Offset: int64(got.Offset),
+	}
+	if got.Timestamp >= 0 {
+		op.Records = []history.Record{{TopicID: op.TopicID, Partition: op.Partition, Offset: op.Offset, Timestamp: int64(got.Timestamp)}}
+	}
+	u.world.history.Moment(op)
 }
 
 // gone is below where records may be missing: a replica that has moved its start

@@ -64,7 +64,7 @@ func (e *evidence) crashedOver() map[int64]bool {
 				crashed[before.ID] = true
 			}
 			delete(last, op.Client)
-		case history.Assigned, history.Revoked:
+		case history.Assigned, history.Revoked, history.Sought:
 		default:
 			last[op.Client] = op
 		}

@@ -99,6 +99,9 @@ const (
 	markGivenUp
 	markQuorumSnapshotJudged
 	markShardSnapshotJudged
+	markSought
+	markSoughtBack
+	markSoughtExactly
 	marksEnd
 )
 
@@ -192,6 +195,9 @@ var markNames = [marksEnd]string{
 	markGivenUp:               "committed records were given up by an operator",
 	markQuorumSnapshotJudged:  "a snapshot of the controllers was held against the image",
 	markShardSnapshotJudged:   "a log of groups was cut and replayed",
+	markSought:                "a reader went on elsewhere",
+	markSoughtBack:            "a reader went back to an offset",
+	markSoughtExactly:         "the time of a record was looked for",
 }
 
 // mark counts that a rare state was reached.

@@ -46,6 +46,12 @@ type ClientPlan struct {
 	Reset    string `json:"reset,omitempty"` // "earliest", "latest"
 	Slow     Span   `json:"slow,omitempty"`  // time to process one poll
 
+	// Seek is how many of a hundred polls of a member or reader come with a seek to
+	// some other place. Times lets who looks for times look for those that records
+	// have, and those beside them.
+	Seek  int  `json:"seek,omitempty"`
+	Times bool `json:"times,omitempty"`
+
 	// Ops are all that the client does, by time, in place of the loop of its role;
 	// null: the loop. An empty list is a client that only starts.
 	Ops []ClientOp `json:"ops,omitzero"`

@@ -17,6 +17,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.hoarders()
 	d.narrowRequests()
 	d.tightBuffers()
+	d.seekers()
 	return d.clients
 }
 
@@ -160,6 +161,30 @@ func (d *clientDraw) tightBuffers() {
 		}
 		if r.OneIn(6) {
 			c.Outsize = int(r.Between(10, 60))
+		}
+	}
+}
+
+// seekers lets some readers, and all members of some groups, go back and forth in
+// what they read, and look for the times that records have.
+func (d *clientDraw) seekers() {
+	r := d.r.Split("seekers")
+	groups := map[string]int{}
+	for i := range d.clients {
+		c := &d.clients[i]
+		switch c.Role {
+		case Reader:
+			if r.OneIn(2) {
+				c.Seek = int(r.Between(5, 40))
+			}
+			c.Times = r.OneIn(2)
+		case MemberOf:
+			seek, drawn := groups[c.Group]
+			if !drawn && r.OneIn(4) {
+				seek = int(r.Between(3, 25))
+			}
+			groups[c.Group] = seek
+			c.Seek, c.Times = seek, seek > 0
 		}
 	}
 }
