@@ -98,6 +98,7 @@ func headers(batches ...[]byte) (list []record.Header) {
 		if err != nil {
 			panic(err)
 		}
+		record.FillMarker(&h, b)
 		list = append(list, h)
 	}
 	return list

@@ -14,7 +14,7 @@ import (
 var errNoBatch = errors.New("no whole batch")
 
 // scanner walks over the batches of a file. It checks that they are whole, and
-// nothing else.
+// reads their headers and markers, and nothing else.
 type scanner struct {
 	file  vfs.File
 	pos   int64 // of the next batch
@@ -71,6 +71,7 @@ func (s *scanner) next() (h record.Header, batch []byte, pos int64, err error) {
 		return h, nil, pos, err
 	}
 	batch = s.buf[s.at : s.at+size : s.at+size]
+	record.FillMarker(&h, batch)
 	s.pos += int64(size)
 	s.at += size
 	return h, batch, pos, nil

@@ -9,8 +9,8 @@ package record
 //	}
 //	if it.Err() != nil { ... } // it.Rest begins with what could not be read
 //
-// The walk reads lengths and headers. It does not look at checksums or
-// records: see Validate.
+// The walk reads lengths, headers and the markers of control batches. It does
+// not look at checksums or other records: see Validate.
 func Batches(b []byte) BatchIterator { return BatchIterator{Rest: b} }
 
 // BatchIterator is a walk that Batches began.
@@ -38,6 +38,7 @@ func (it *BatchIterator) Next() bool {
 		return false
 	}
 	it.Bytes, it.Rest = it.Rest[:size:size], it.Rest[size:]
+	FillMarker(&it.Header, it.Bytes)
 	return true
 }
 

@@ -98,3 +98,10 @@ func SetProducer(batch []byte, id ProducerID, epoch ProducerEpoch, base Sequence
 	binary.BigEndian.PutUint32(batch[atBaseSequence:], uint32(base))
 	binary.BigEndian.PutUint32(batch[atCRC:], Checksum(batch))
 }
+
+// SetTransactional is SetProducer for a batch of a transaction.
+func SetTransactional(batch []byte, id ProducerID, epoch ProducerEpoch, base Sequence) {
+	attributes := Attributes(binary.BigEndian.Uint16(batch[atAttributes:])) | transactionalBit
+	binary.BigEndian.PutUint16(batch[atAttributes:], uint16(attributes))
+	SetProducer(batch, id, epoch, base)
+}

@@ -18,6 +18,7 @@ var (
 	ErrOffset      = errors.New("record: the offsets of the batch leave the range of offsets")
 	ErrTimestamp   = errors.New("record: the maximum timestamp is not that of the records")
 	ErrProducer    = errors.New("record: producer id, epoch and sequence do not belong together")
+	ErrMarker      = errors.New("record: a control batch that ends no transaction")
 	ErrRecord      = errors.New("record: a record is malformed")
 	ErrTooLarge    = errors.New("record: too large for one batch")
 )

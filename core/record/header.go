@@ -15,6 +15,11 @@ type Header struct {
 	ProducerEpoch   ProducerEpoch
 	BaseSequence    Sequence
 	Count           int32
+
+	// Marker is what a control batch holds that ends a transaction. It stands
+	// behind the HeaderSize bytes: Validate, Batches and FillMarker set it,
+	// DecodeHeader does not.
+	Marker Marker
 }
 
 // HeaderSize is the number of bytes before the first record.

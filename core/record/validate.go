@@ -9,9 +9,11 @@ import "math"
 //   - only attribute bits that are known (ErrAttributes);
 //   - at least one record, and as many as the offsets span (ErrCount,
 //     ErrOffset): a broker that compacts would have to loosen this;
-//   - producer id, epoch and sequence all there or all absent (ErrProducer);
+//   - producer id, epoch and sequence all there or all absent, and there in a
+//     transaction (ErrProducer);
 //   - uncompressed records one by one (ErrRecord, ErrCount, ErrOffsetDelta,
-//     ErrLength), and the maximum timestamp is theirs (ErrTimestamp).
+//     ErrLength), and the maximum timestamp is theirs (ErrTimestamp);
+//   - a control batch ends a transaction (ErrMarker).
 //
 // Compressed records are covered by the checksum only.
 func Validate(batch []byte) (Header, error) {
@@ -31,10 +33,15 @@ func Validate(batch []byte) (Header, error) {
 	if err := validateHeader(&h); err != nil {
 		return h, err
 	}
-	if h.Attributes.Codec() != NoCodec {
-		return h, nil
+	if h.Attributes.Codec() == NoCodec {
+		if err := validateRecords(&h, Payload(batch)); err != nil {
+			return h, err
+		}
 	}
-	return h, validateRecords(&h, Payload(batch))
+	if FillMarker(&h, batch); h.Attributes.Control() && h.Marker == (Marker{}) {
+		return h, invalid(ErrMarker, int64(h.Attributes), int64(transactionalBit|controlBit))
+	}
+	return h, nil
 }
 
 func validateHeader(h *Header) error {
@@ -52,7 +59,7 @@ func validateHeader(h *Header) error {
 	}
 	idempotent := h.ProducerID >= 0 && h.ProducerEpoch >= 0 && h.BaseSequence >= 0
 	plain := h.ProducerID == NoProducerID && h.ProducerEpoch == NoProducerEpoch && h.BaseSequence == NoSequence
-	if !idempotent && !plain {
+	if !idempotent && (!plain || h.Attributes.Transactional()) {
 		return invalid(ErrProducer, int64(h.ProducerID), int64(NoProducerID))
 	}
 	return nil

@@ -61,7 +61,12 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		{"an idempotent producer", header(func(h *record.Header) {
 			h.ProducerID, h.ProducerEpoch, h.BaseSequence = 1, 0, 0
 		}), nil},
-		{"a transaction", header(func(h *record.Header) { h.Attributes |= 0x10 }), nil},
+		{"a transaction", header(func(h *record.Header) {
+			h.Attributes |= 0x10
+			h.ProducerID, h.ProducerEpoch, h.BaseSequence = 1, 0, 0
+		}), nil},
+		{"a transaction of nobody", header(func(h *record.Header) { h.Attributes |= 0x10 }), record.ErrProducer},
+		{"a control batch that is no marker", header(func(h *record.Header) { h.Attributes |= 0x30 }), record.ErrMarker},
 		{"an unknown codec", header(func(h *record.Header) { h.Attributes = 5 }), record.ErrAttributes},
 		{"an unknown attribute", header(func(h *record.Header) { h.Attributes = 0x80 }), record.ErrAttributes},
 		{"a delete horizon", header(func(h *record.Header) { h.Attributes = 0x40 }), record.ErrAttributes},
