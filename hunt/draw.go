@@ -50,8 +50,9 @@ type Mutant struct {
 	Text string `json:"-"`
 }
 
-// Find returns the mutant that makes the same edit in the present source; false:
-// the source has changed there.
+// Find returns the mutant that makes the same edit in the present source, of
+// those that read alike in its function the same one; false: the source has
+// changed there.
 func (c *Checker) Find(m *Mutation) (Mutant, bool, error) {
 	p, err := c.parse(path.Dir(m.File), nil)
 	if err != nil {

@@ -112,9 +112,6 @@ type Hunter struct {
 
 	plain func() (string, error) // builds the unedited code, once
 	once  sync.Once
-
-	hashing sync.Mutex
-	hashed  string // hashes of the unedited code
 }
 
 // Hunt plants one bug and looks for seeds that fail, from each start on. A kill

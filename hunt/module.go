@@ -110,3 +110,17 @@ func replaceModules(root, folder string, texts map[string]string) (modfile strin
 	}
 	return modfile, os.WriteFile(filepath.Join(folder, "go.sum"), sum, 0o644)
 }
+
+// modulePath reads the name of the module from its go.mod.
+func modulePath(root string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if name, ok := strings.CutPrefix(line, "module "); ok {
+			return strings.TrimSpace(name), nil
+		}
+	}
+	return "", fmt.Errorf("%s/go.mod names no module", root)
+}

@@ -1,106 +1,136 @@
 package hunt
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // Fate is what became of a mutant.
 type Fate struct {
 	Mutant
+	Hunted    bool          `json:"hunted"` // false: its turn has not come yet
 	Killed    bool          `json:"killed"`
 	Invariant string        `json:"invariant,omitempty"` // that broke; "hang" and "died" for runs that did not end by themselves
 	Sentence  string        `json:"sentence,omitempty"`
 	Seed      uint64        `json:"seed,omitempty"` // that failed
 	Seeds     int           `json:"seeds"`          // tried
 	CPU       time.Duration `json:"cpu"`
-	// Of a survivor: Reached says that the line is executed at all, Differs that
-	// some run takes another course with the edit.
-	Reached bool   `json:"reached,omitempty"`
-	Differs bool   `json:"differs,omitempty"`
-	Detail  string `json:"detail,omitempty"` // of what went wrong with the hunt itself
+	Reaching  int           `json:"reaching"`         // seeds of the sample that come to the place of the edit
+	Differing int           `json:"differing"`        // of those tried, that took another course with the edit
+	Detail    string        `json:"detail,omitempty"` // of what went wrong with the hunt itself
 }
 
-// effectSeeds is how many seeds are run to see whether a survivor makes any
-// difference; effectFirst is the first of them.
-const (
-	effectSeeds = 20
-	effectFirst = 1
-)
+// Pack is a list of mutants in one binary, with what the code does without them.
+type Pack struct {
+	mutants []Mutant
+	binary  string
+	runner  SeriesRunner
+	plain   map[uint64]uint64 // hashes of the seeds that pass without an edit
+	order   [][]uint64        // of those, by mutant, the ones that reach it, the most promising first
 
-// HuntMutant compiles one mutant and hunts it by whatever invariant breaks, from
-// the first start on, with a budget of seeds. A kill is a seed that fails and
-// that the unedited code passes. A survivor's course is compared with that of
-// the unedited code.
-func (h *Hunter) HuntMutant(ctx context.Context, m Mutant, name string, first uint64, budget int) Fate {
-	f := Fate{Mutant: m}
-	defer os.RemoveAll(filepath.Join(h.Work, name))
-	binary, err := Build(ctx, h.Root, h.Work, name, map[string]string{m.File: m.Text})
-	if err != nil {
-		f.Detail = err.Error()
-		return f
+	// What making it took.
+	Build  time.Duration // on the wall
+	CPU    time.Duration // of the seeds, without an edit
+	Failed []uint64      // seeds that the code fails as it is: they say nothing about any edit
+}
+
+// NewPack compiles all mutants of a list into one binary, in a folder for what is
+// built, and runs the seeds with none of them switched on. From that it knows
+// which seeds come to which edit: others cannot tell it from the code as it is.
+func NewPack(ctx context.Context, c *Checker, work string, runner SeriesRunner, mutants []Mutant, seeds []uint64) (*Pack, error) {
+	p := &Pack{mutants: mutants, runner: runner, plain: map[uint64]uint64{}, order: make([][]uint64, len(mutants))}
+	if len(mutants) == 0 {
+		return p, nil
 	}
-	t := h.search(ctx, binary, first, budget, nil)
-	f.Killed = t.Verdict == Found
-	f.Invariant, f.Sentence, f.Seed, f.Seeds, f.CPU = t.Invariant, t.Sentence, t.Seed, t.Seeds, t.CPU
-	if t.Verdict == Unfit {
-		f.Detail = t.Detail
-	} else if !f.Killed && ctx.Err() == nil {
-		if f.Differs, err = h.differs(ctx, binary); err != nil {
-			f.Detail = err.Error()
+	begun := time.Now()
+	texts, err := c.weave(mutants)
+	if err != nil {
+		return nil, err
+	}
+	if p.binary, err = Build(ctx, c.root, work, "mutants", texts); err != nil {
+		return nil, err
+	}
+	p.Build = time.Since(begun)
+	return p, p.look(ctx, seeds)
+}
+
+// look runs the seeds without an edit.
+func (p *Pack) look(ctx context.Context, seeds []uint64) error {
+	lines := map[uint64]Line{}
+	err := p.runner.Series(ctx, p.binary, 0, seeds, func(l Line) bool {
+		p.CPU += l.CPU
+		if l.Failure != nil {
+			p.Failed = append(p.Failed, l.Seed)
+			return true
+		}
+		p.plain[l.Seed], lines[l.Seed] = l.Hash, l
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for i := range p.order {
+		p.order[i] = promising(i+1, seeds, lines)
+	}
+	return nil
+}
+
+// promising lists the seeds that reach an edit: first those that come there most
+// often for what they cost. Among alike ones it keeps their order.
+func promising(edit int, seeds []uint64, lines map[uint64]Line) []uint64 {
+	var out []uint64
+	for _, seed := range seeds {
+		if l, ok := lines[seed]; ok && l.Reached[edit] > 0 {
+			out = append(out, seed)
 		}
 	}
+	worth := func(seed uint64) float64 {
+		l := lines[seed]
+		return float64(l.Reached[edit]) / float64(max(1, l.Events))
+	}
+	slices.SortStableFunc(out, func(a, b uint64) int { return cmp.Compare(worth(b), worth(a)) })
+	return out
+}
+
+// Hunt switches one mutant on, by its index, and runs the seeds that reach it,
+// until one fails or so much processor time was used. A kill is a seed that fails
+// with it and passes without. One that no seed reaches is not hunted at all.
+func (p *Pack) Hunt(ctx context.Context, i int, limit time.Duration) Fate {
+	f := Fate{Mutant: p.mutants[i], Reaching: len(p.order[i])}
+	err := p.runner.Series(ctx, p.binary, i+1, p.order[i], func(l Line) bool {
+		f.Seeds++
+		f.CPU += l.CPU
+		if l.Failure != nil {
+			f.Killed, f.Seed, f.Invariant, f.Sentence = true, l.Seed, l.Failure.Invariant, l.Failure.Sentence
+			return false
+		}
+		if l.Hash != p.plain[l.Seed] {
+			f.Differing++
+		}
+		return limit == 0 || f.CPU < limit
+	})
+	if err != nil && ctx.Err() == nil {
+		f.Detail = err.Error()
+	}
+	f.Hunted = ctx.Err() == nil
 	return f
 }
 
-// differs compares the hashes of some seeds with those of the unedited code.
-func (h *Hunter) differs(ctx context.Context, binary string) (bool, error) {
-	plain, err := h.plainHashes(ctx)
-	if err != nil {
-		return false, err
-	}
-	edited, err := hashes(ctx, binary)
-	return plain != edited, err
-}
-
-// plainHashes are those of the unedited code.
-func (h *Hunter) plainHashes(ctx context.Context) (string, error) {
-	plain, err := h.unedited(ctx)
-	if err != nil {
-		return "", err
-	}
-	h.hashing.Lock()
-	defer h.hashing.Unlock()
-	if h.hashed == "" {
-		h.hashed, err = hashes(ctx, plain)
-	}
-	return h.hashed, err
-}
-
-func hashes(ctx context.Context, binary string) (string, error) {
-	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, "hash", "--seeds", fmt.Sprintf("%d..%d", effectFirst, effectFirst+effectSeeds-1))
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("the hashes of a survivor could not be had: %w\n%s", err, tail(said.Bytes()))
-	}
-	return string(out), nil
-}
-
-// Starts draws the first seed of each mutant of a sample.
-func Starts(seed uint64, sample int) []uint64 {
-	random := rand.New(rand.NewPCG(seed, 1))
-	out := make([]uint64, sample)
+// Seeds draws the first of the seeds that a sample is hunted with, and counts on
+// from there.
+func Seeds(sample uint64, count int) []uint64 {
+	first := 1 + rand.New(rand.NewPCG(sample, 1)).Uint64N(1e9)
+	out := make([]uint64, count)
 	for i := range out {
-		out[i] = 1 + random.Uint64N(1e9)
+		out[i] = first + uint64(i)
 	}
 	return out
 }
@@ -108,6 +138,8 @@ func Starts(seed uint64, sample int) []uint64 {
 // Score sums fates up.
 type Score struct {
 	Killed, Survived, Unfit, Equivalent int
+	Unreached                           int // of the survivors
+	Open                                int // not hunted yet
 }
 
 // Sum counts fates, and those survivors that somebody has found to be
@@ -117,12 +149,17 @@ func Sum(fates []Fate, judged []Judged) Score {
 	for i := range fates {
 		f := &fates[i]
 		switch {
+		case !f.Hunted:
+			s.Open++
 		case f.Killed:
 			s.Killed++
 		case f.Detail != "":
 			s.Unfit++
 		default:
 			s.Survived++
+			if f.Reaching == 0 {
+				s.Unreached++
+			}
 			if j := verdictOn(judged, &f.Mutation); j != nil && j.Verdict == Equivalent {
 				s.Equivalent++
 			}
@@ -136,11 +173,17 @@ func (s Score) String() string {
 	if n := s.Killed + s.Survived; n > 0 {
 		out += fmt.Sprintf(": %.1f%%", 100*float64(s.Killed)/float64(n))
 	}
+	if s.Unreached > 0 {
+		out += fmt.Sprintf("; %d of the survivors were never reached", s.Unreached)
+	}
 	if n := s.Killed + s.Survived - s.Equivalent; s.Equivalent > 0 && n > 0 {
 		out += fmt.Sprintf("; %d of the survivors are equivalent, %.1f%% of the others killed", s.Equivalent, 100*float64(s.Killed)/float64(n))
 	}
 	if s.Unfit > 0 {
 		out += fmt.Sprintf("; %d could not be hunted", s.Unfit)
+	}
+	if s.Open > 0 {
+		out += fmt.Sprintf("; %d are still to be hunted", s.Open)
 	}
 	return out
 }
@@ -151,6 +194,36 @@ type Sample struct {
 	Dirs   []string `json:"dirs"`
 	Budget int      `json:"budget"` // seeds for each mutant
 	Fates  []Fate   `json:"fates"`
+}
+
+// Open finds in the present source those mutants that were not hunted yet, and
+// returns their indices. Where the code has changed it says so in the fate.
+func (s *Sample) Open(c *Checker) (open []int, err error) {
+	for i := range s.Fates {
+		f := &s.Fates[i]
+		if f.Hunted {
+			continue
+		}
+		mutant, ok, err := c.Find(&f.Mutation)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			f.Hunted, f.Detail = true, "the code has changed there"
+			continue
+		}
+		f.Mutant, open = mutant, append(open, i)
+	}
+	return open, nil
+}
+
+// Reopen has the survivors hunted again.
+func (s *Sample) Reopen() {
+	for i := range s.Fates {
+		if f := &s.Fates[i]; !f.Killed {
+			*f = Fate{Mutant: f.Mutant}
+		}
+	}
 }
 
 // ReadSample reads a file that an earlier hunt has written.
@@ -166,11 +239,22 @@ func ReadSample(file string) (*Sample, error) {
 	return s, nil
 }
 
-// Write saves the sample.
+// Write saves the sample. An interruption leaves the old file or the new one.
 func (s *Sample) Write(file string) error {
 	raw, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(raw, '\n'), 0o644)
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }

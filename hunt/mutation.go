@@ -39,6 +39,8 @@ type Mutation struct {
 	Line     int      `json:"line" yaml:"-"`
 	Before   string   `json:"before" yaml:"before"` // the lines that change, as they stand
 	After    string   `json:"after" yaml:"after"`   // and with the edit; empty when nothing is left of them
+	// Nth tells apart the edits of one function that read alike; 0: the first.
+	Nth int `json:"nth,omitempty" yaml:"nth,omitempty"`
 
 	start, end int    // of the text that is replaced, in bytes
 	text       string // that replaces it
@@ -46,7 +48,7 @@ type Mutation struct {
 
 // same says that two mutations are one edit, also when lines above have moved.
 func (m *Mutation) same(o *Mutation) bool {
-	return m.File == o.File && m.Func == o.Func && m.Before == o.Before && m.After == o.After
+	return m.File == o.File && m.Func == o.Func && m.Before == o.Before && m.After == o.After && m.Nth == o.Nth
 }
 
 // apply returns the text of the file with the edit.
@@ -60,16 +62,41 @@ func (p *parsed) mutations() []Mutation {
 	for i, f := range p.files {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Body == nil || leftAlone(fn.Name.Name) {
+			if !ok || fn.Body == nil || leftAlone(fn.Name.Name) || p.recovers(fn) {
 				continue
 			}
 			w := &mutator{p: p, file: i, fn: funcName(fn)}
 			ast.PreorderStack(fn.Body, []ast.Node{fn}, w.visit)
 			slices.SortStableFunc(w.found, func(a, b Mutation) int { return cmp.Compare(a.start, b.start) })
+			number(w.found)
 			out = append(out, w.found...)
 		}
 	}
 	return out
+}
+
+// number tells apart what reads alike.
+func number(found []Mutation) {
+	type reads struct{ before, after string }
+	seen := map[reads]int{}
+	for i := range found {
+		r := reads{found[i].Before, found[i].After}
+		found[i].Nth = seen[r]
+		seen[r]++
+	}
+}
+
+// recovers tells functions that stop a panic. They must be deferred themselves:
+// a copy that such a function calls stops none.
+func (p *parsed) recovers(fn *ast.FuncDecl) (yes bool) {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && id.Name == "recover" {
+			_, builtin := p.info.Uses[id].(*types.Builtin)
+			yes = yes || builtin
+		}
+		return !yes
+	})
+	return yes
 }
 
 // leftAlone tells functions that do nothing but describe things to people, and

@@ -65,7 +65,8 @@ func verdictOn(judged []Judged, m *Mutation) *Judged {
 	return nil
 }
 
-// MutantRow writes one line about a fate.
+// MutantRow writes one line about a fate. The seeds are those that were run, of
+// those that reach the edit.
 func MutantRow(w io.Writer, f *Fate) {
 	what := "SURVIVED"
 	switch {
@@ -73,15 +74,17 @@ func MutantRow(w io.Writer, f *Fate) {
 		what = "killed by " + f.Invariant
 	case f.Detail != "":
 		what = "unfit"
+	case f.Reaching == 0:
+		what = "NEVER REACHED"
 	}
-	fmt.Fprintf(w, "%-16s %6d seeds %7.1fs CPU  %s:%d  %s\n", what, f.Seeds, f.CPU.Seconds(), f.File, f.Line, f.Operator)
+	fmt.Fprintf(w, "%-16s %6d of %d seeds %7.1fs CPU  %s:%d  %s\n", what, f.Seeds, f.Reaching, f.CPU.Seconds(), f.File, f.Line, f.Operator)
 }
 
 // Survivors writes what is known of each survivor.
 func Survivors(w io.Writer, fates []Fate, judged []Judged) {
 	for i := range fates {
 		f := &fates[i]
-		if f.Killed {
+		if f.Killed || !f.Hunted {
 			continue
 		}
 		fmt.Fprintf(w, "\n%s:%d  %s  %s\n", f.File, f.Line, f.Func, f.Operator)
@@ -97,12 +100,12 @@ func (f *Fate) course() string {
 	switch {
 	case f.Detail != "":
 		return f.Detail
-	case f.Differs:
-		return "runs take another course with it, and nothing broke"
-	case f.Reached:
-		return fmt.Sprintf("reached, but %d seeds run as if it were not there", effectSeeds)
+	case f.Reaching == 0:
+		return "never reached: the workload is blind here"
+	case f.Differing == 0:
+		return fmt.Sprintf("reached by %d seeds, and the %d that were run take the same course with it", f.Reaching, f.Seeds)
 	}
-	return "never reached: the workload is blind here"
+	return fmt.Sprintf("%d of the %d seeds that were run take another course with it, and nothing broke", f.Differing, f.Seeds)
 }
 
 func indented(s string) string {
@@ -121,9 +124,10 @@ func MutationSection(w io.Writer, s *Sample, judged []Judged) {
 	fmt.Fprintf(w, `## Random edits
 
 Written by `+"`simrun mutate --sample %d --seed %d --seeds %d --scoreboard FILE`"+`: single
-edits of %s, drawn at random from the syntax trees and hunted from random seeds
-on. One is killed by a seed that fails and that the unedited code passes. What is
-said of the survivors is kept in [survivors.yaml](../scenarios/survivors.yaml).
+edits of %s, drawn at random from the syntax trees, and hunted with those seeds
+that come to the place of the edit. One is killed by a seed that fails and that
+the unedited code passes. What is said of the survivors is kept in
+[survivors.yaml](../scenarios/survivors.yaml).
 
 %s.
 
@@ -133,10 +137,10 @@ said of the survivors is kept in [survivors.yaml](../scenarios/survivors.yaml).
 	for i := range s.Fates {
 		f := &s.Fates[i]
 		j := verdictOn(judged, &f.Mutation)
-		if f.Killed && j == nil {
+		if f.Killed && j == nil || !f.Hunted {
 			continue
 		}
-		now, why := "survives "+fmt.Sprint(f.Seeds)+" seeds; "+f.course(), "not looked at yet"
+		now, why := "survives: "+f.course(), "not looked at yet"
 		if f.Killed {
 			now = fmt.Sprintf("%s, %d seeds", f.Invariant, f.Seeds)
 		}

@@ -40,15 +40,11 @@ func (c *Campaign) Run() *Report {
 	report := &Report{}
 	tally := newTally(report)
 	defer func() { report.Parts = []Part{c.part(report)} }()
-	workers := c.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	seeds := make(chan uint64)
 	var enough atomic.Bool // no other seed is to begin
 	var group sync.WaitGroup
 	var lock sync.Mutex
-	for range workers {
+	for range c.workers() {
 		group.Go(func() {
 			for seed := range seeds {
 				if enough.Load() {
@@ -89,6 +85,14 @@ func (c *Campaign) Run() *Report {
 	report.Wall = time.Since(started)
 	tally.finish()
 	return report
+}
+
+// workers is how many runs go on side by side.
+func (c *Campaign) workers() int {
+	if c.Workers == 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return c.Workers
 }
 
 // one runs one seed, twice when it failed or when its turn has come.

@@ -4,14 +4,19 @@ import (
 	"fmt"
 	"runtime/metrics"
 	"time"
+
+	"github.com/tamarack-mq/tamarack/internal/cputime"
 )
 
-// Limits cut a run that has been caught in a loop. They look at the wall clock
-// and at the memory of the whole process, so what they cut is not the same
+// Limits cut a run that has been caught in a loop. They look at the processor
+// time and the memory of the whole process, so what they cut is not the same
 // everywhere; only runs that have no end reach them.
 type Limits struct {
-	Time   time.Duration // of one seed, its second run included; 0: none
-	Memory uint64        // of the process, in bytes; 0: none
+	// Time is processor time, so that a machine that is busy with other things cuts
+	// no run: what the process has used since the seed began, shared out among the
+	// runs side by side. The second run of a seed counts as well. 0: none.
+	Time   time.Duration
+	Memory uint64 // of the process, in bytes; 0: none
 }
 
 // memoryEvery is how often time and memory are looked at.
@@ -30,7 +35,7 @@ func (c *Campaign) within(seed uint64) (r *Result, again, cut bool) {
 		r, again := c.one(seed)
 		done <- func() (*Result, bool) { return r, again }
 	}()
-	begun := time.Now()
+	begun := cputime.Used()
 	for look := time.NewTicker(memoryEvery); ; {
 		select {
 		case answer := <-done:
@@ -38,7 +43,7 @@ func (c *Campaign) within(seed uint64) (r *Result, again, cut bool) {
 			r, again = answer()
 			return r, again, false
 		case <-look.C:
-			if why := c.Limits.over(time.Since(begun)); why != "" {
+			if why := c.Limits.over((cputime.Used() - begun) / time.Duration(c.workers())); why != "" {
 				look.Stop()
 				return &Result{Seed: seed, Class: Broken, Failure: &Failure{Invariant: "hang", Sentence: why, Cause: "a run without end"}}, false, true
 			}
@@ -49,7 +54,7 @@ func (c *Campaign) within(seed uint64) (r *Result, again, cut bool) {
 // over says which limit is passed; empty: none.
 func (l Limits) over(took time.Duration) string {
 	if l.Time > 0 && took > l.Time {
-		return fmt.Sprintf("the run did not end within %v", l.Time)
+		return fmt.Sprintf("the run did not end within %v of processor time", l.Time)
 	}
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	if l.Memory > 0 {

@@ -43,7 +43,7 @@ found, 16 a mark was never reached that must be, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
-		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
+		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), seriesCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
 	root.AddCommand(seeCommands()...)
 	plantable(root)
 	err := root.Execute()

@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -23,7 +23,7 @@ type mutation struct {
 	seed                 uint64
 	dirs, without        []string
 	limit                time.Duration
-	file, again          string
+	file, again, resume  string
 	scoreboard           string
 }
 
@@ -34,30 +34,37 @@ func mutateCommand() *cobra.Command {
 		Short: "Makes single random edits of the code and has the simulator find them.",
 		Long: `Makes single random edits of the code and has the simulator find them.
 
-Each is drawn from the syntax trees, compiled outside the working tree and hunted
-from a random seed on, until a seed fails that the unedited code passes. Printed
-are the score and the survivors: edits that nobody noticed.`,
+They are drawn from the syntax trees and compiled, all into one binary outside the
+working tree. Random seeds are run without any of them, to see which seeds come to
+which edit. Each edit is then hunted with the seeds that reach it, until one fails
+that the unedited code passes. Printed are the score and the survivors: edits that
+nobody noticed.`,
+		Example: `  simrun mutate --sample 50 --seed 7 --json fates.json
+  simrun mutate --resume fates.json                  # after an interruption
+  simrun mutate --again fates.json --seeds 5000 --json more.json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()
-			return m.run(ctx)
+			return m.run(ctx, c.Flags().Changed("seeds"))
 		},
 	}
 	c.Flags().IntVar(&m.sample, "sample", 50, "edits to draw")
 	c.Flags().Uint64Var(&m.seed, "seed", 1, "what is drawn; the same seed draws the same edits from the same source")
-	c.Flags().IntVar(&m.budget, "seeds", 1000, "seeds to try for each")
+	c.Flags().IntVar(&m.budget, "seeds", 1000, "seeds to hunt with")
 	c.Flags().IntVar(&m.jobs, "jobs", 1, "edits hunted side by side")
 	c.Flags().StringSliceVar(&m.dirs, "dir", []string{"core", "storage"}, "folders to edit, with those below")
 	c.Flags().StringSliceVar(&m.without, "without", []string{"storage/vfs"}, "folders below those to leave alone: what the simulator replaces, or is made of")
-	c.Flags().DurationVar(&m.limit, "limit", 5*time.Minute, "longest time for one edit, which counts as a survivor then")
-	c.Flags().StringVar(&m.file, "json", "", "write what became of each to this file")
+	c.Flags().DurationVar(&m.limit, "limit", 5*time.Minute, "most processor time for one edit, which counts as a survivor then; 0: none")
+	c.Flags().StringVar(&m.file, "json", "", "keep in this file what became of each, from the first on")
 	c.Flags().StringVar(&m.again, "again", "", "hunt only the survivors of this file again, and take the rest from it")
+	c.Flags().StringVar(&m.resume, "resume", "", "go on with an interrupted hunt from the file that it has kept, and keep it there")
 	c.Flags().StringVar(&m.scoreboard, "scoreboard", "", "write the outcome into this page, as docs/scoreboard.md")
+	c.MarkFlagsMutuallyExclusive("again", "resume")
 	return c
 }
 
-func (m *mutation) run(ctx context.Context) error {
+func (m *mutation) run(ctx context.Context, budgeted bool) error {
 	root, err := hunt.Root()
 	if err != nil {
 		return err
@@ -66,7 +73,11 @@ func (m *mutation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sample, open, err := m.draw(root)
+	checker, err := hunt.NewChecker(root, "./...")
+	if err != nil {
+		return err
+	}
+	sample, open, err := m.draw(checker, budgeted)
 	if err != nil {
 		return err
 	}
@@ -75,31 +86,28 @@ func (m *mutation) run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	h := &hunt.Hunter{Root: root, Work: work, Runner: hunt.Campaigns{Workers: max(1, runtime.GOMAXPROCS(0)/max(1, m.jobs)), Budget: m.limit}}
-	if err := m.hunt(ctx, h, sample, open); err != nil {
-		return err
+	hunted := m.hunt(ctx, checker, work, sample, open)
+	if hunted != nil && ctx.Err() == nil {
+		return hunted
 	}
-	if err := m.look(ctx, h, sample); err != nil {
-		return err
+	if hunted != nil {
+		hunted = m.interrupted()
 	}
 	fmt.Printf("\nsurvivors\n")
 	hunt.Survivors(os.Stdout, sample.Fates, judged)
 	fmt.Printf("\nscore       %s\n", hunt.Sum(sample.Fates, judged))
-	if m.scoreboard == "" {
-		return nil
+	if hunted != nil || m.scoreboard == "" {
+		return hunted
 	}
 	var page bytes.Buffer
 	hunt.MutationSection(&page, sample, judged)
 	return hunt.WriteSection(m.scoreboard, "random edits", page.String())
 }
 
-// draw makes the sample; open are the indices of those that are to be hunted.
-func (m *mutation) draw(root string) (sample *hunt.Sample, open []int, err error) {
-	checker, err := hunt.NewChecker(root, "./...")
-	if err != nil {
-		return nil, nil, err
-	}
-	if m.again == "" {
+// draw makes the sample, or takes it from a file; open are the indices of those
+// that are to be hunted.
+func (m *mutation) draw(checker *hunt.Checker, budgeted bool) (sample *hunt.Sample, open []int, err error) {
+	if m.again == "" && m.resume == "" {
 		mutants, err := checker.Draw(m.dirs, m.without, m.sample, m.seed)
 		if err != nil {
 			return nil, nil, err
@@ -110,43 +118,54 @@ func (m *mutation) draw(root string) (sample *hunt.Sample, open []int, err error
 		}
 		return sample, open, nil
 	}
-	if sample, err = hunt.ReadSample(m.again); err != nil {
+	if m.resume != "" && m.file == "" {
+		m.file = m.resume
+	}
+	if sample, err = hunt.ReadSample(m.again + m.resume); err != nil {
 		return nil, nil, err
 	}
-	sample.Budget = m.budget
-	for i := range sample.Fates {
-		f := &sample.Fates[i]
-		if f.Killed {
-			continue
-		}
-		mutant, ok, err := checker.Find(&f.Mutation)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !ok {
-			f.Detail = "the code has changed there"
-			continue
-		}
-		f.Mutant, open = mutant, append(open, i)
+	if m.again != "" {
+		sample.Reopen()
 	}
-	return sample, open, nil
+	if budgeted || m.again != "" {
+		sample.Budget = m.budget
+	}
+	open, err = sample.Open(checker)
+	return sample, open, err
 }
 
 // hunt hunts the open ones, some side by side, and prints and saves each fate as
 // it comes.
-func (m *mutation) hunt(ctx context.Context, h *hunt.Hunter, sample *hunt.Sample, open []int) error {
-	starts := hunt.Starts(sample.Seed, len(sample.Fates))
-	fmt.Printf("%d edits to hunt, each with up to %d seeds and for %s at most\n\n", len(open), m.budget, m.limit)
+func (m *mutation) hunt(ctx context.Context, checker *hunt.Checker, work string, sample *hunt.Sample, open []int) error {
+	mutants := make([]hunt.Mutant, len(open))
+	for k, i := range open {
+		mutants[k] = sample.Fates[i].Mutant
+	}
+	if err := m.save(sample); err != nil {
+		return err
+	}
+	pack, err := hunt.NewPack(ctx, checker, work, hunt.Processes{}, mutants, hunt.Seeds(sample.Seed, sample.Budget))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d edits to hunt; built in %.1fs, %d seeds without any took %.1fs CPU\n", len(open), pack.Build.Seconds(), sample.Budget, pack.CPU.Seconds())
+	if len(pack.Failed) > 0 {
+		fmt.Printf("the code fails some seeds as it is, which say nothing then: %v\n", pack.Failed)
+	}
+	fmt.Println()
 	var group errgroup.Group
 	group.SetLimit(max(1, m.jobs))
 	var lock sync.Mutex
 	done := 0
-	for _, i := range open {
+	for k, i := range open {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			f := h.HuntMutant(ctx, sample.Fates[i].Mutant, fmt.Sprintf("mutant-%d", i), starts[i], m.budget)
+			f := pack.Hunt(ctx, k, m.limit)
+			if !f.Hunted {
+				return ctx.Err()
+			}
 			lock.Lock()
 			defer lock.Unlock()
 			sample.Fates[i] = f
@@ -159,31 +178,17 @@ func (m *mutation) hunt(ctx context.Context, h *hunt.Hunter, sample *hunt.Sample
 	return group.Wait()
 }
 
+// interrupted says how to go on.
+func (m *mutation) interrupted() error {
+	if m.file == "" {
+		return errors.New("interrupted")
+	}
+	return fmt.Errorf("interrupted; go on with: %s mutate --resume %s", programName(), m.file)
+}
+
 func (m *mutation) save(sample *hunt.Sample) error {
 	if m.file == "" {
 		return nil
 	}
 	return sample.Write(m.file)
-}
-
-// coverSeeds is how many seeds are run to see which lines are reached at all.
-const coverSeeds = 200
-
-// look finds out which survivors are reached.
-func (m *mutation) look(ctx context.Context, h *hunt.Hunter, sample *hunt.Sample) error {
-	var cover *hunt.Coverage
-	for i := range sample.Fates {
-		f := &sample.Fates[i]
-		if f.Killed || f.Detail != "" {
-			continue
-		}
-		if cover == nil {
-			var err error
-			if cover, err = h.Cover(ctx, sample.Dirs, hunt.Starts(sample.Seed, 1)[0], coverSeeds); err != nil {
-				return err
-			}
-		}
-		f.Reached = f.Differs || cover.Reached(f.File, f.Line)
-	}
-	return m.save(sample)
 }

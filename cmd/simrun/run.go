@@ -110,7 +110,7 @@ comes first. Where --seeds names no last one, those two alone end it.`,
 	f.StringVar(&saveDir, "save", "", "save the plan of the first seed of each failure to this folder")
 	f.BoolVar(&campaign.Stop, "stop", false, "begin no other seed once one has failed")
 	f.IntVar(&campaign.Workers, "workers", 0, "runs side by side; 0: one for each core")
-	f.DurationVar(&campaign.Limits.Time, "seed-limit", 0, "longest time for one seed, which ends the campaign when it takes longer; 0: none")
+	f.DurationVar(&campaign.Limits.Time, "seed-limit", 0, "most processor time for one seed, which ends the campaign when it takes more; 0: none")
 	f.Uint64Var(&campaign.Limits.Memory, "memory-limit", 0, "most memory in bytes, beyond which the campaign ends; 0: none")
 	out.flags(c)
 	return c

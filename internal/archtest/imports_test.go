@@ -39,7 +39,7 @@ var rooms = map[string][]string{
 	"client":            {"core/client", "core/chance", "core/record", "core/message", "transport/tcp"},
 	"history":           {},
 	"models":            {"history"},
-	"sim":               {"internal/dump", "witness", "core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport/simnet", "transport/codec", "history", "models", "topology"},
+	"sim":               {"internal/cputime", "internal/dump", "witness", "core", "core/", "storage", "storage/vfs", "storage/vfs/simdisk", "transport/simnet", "transport/codec", "history", "models", "topology"},
 	"witness":           {"core/record"},
 	"shrink":            {"sim"},
 	"hunt":              {},
@@ -47,10 +47,12 @@ var rooms = map[string][]string{
 	"live":              {"internal/loopback", "client", "core/client", "core/chance", "core/record", "core/message", "history", "models"},
 	"scenarios":         {},
 	"internal":          {},
+	"internal/cputime":  {},
 	"internal/dump":     {},
+	"internal/edited":   {},
 	"internal/loopback": {},
 	"cmd/node":          {"internal/loopback", "server", "client", "core/client", "core/record", "core/message", "topology"},
-	"cmd/simrun":        {"sim", "shrink", "witness", "witness/report", "tape", "live", "hunt", "scenarios", "topology"},
+	"cmd/simrun":        {"internal/cputime", "internal/edited", "sim", "shrink", "witness", "witness/report", "tape", "live", "hunt", "scenarios", "topology"},
 }
 
 // roomOf finds the longest listed room that holds a package.

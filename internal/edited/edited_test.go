@@ -1,0 +1,23 @@
+package edited
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCountsBeginAnewWithEachQuestion(t *testing.T) {
+	Reach(3)
+	Reach(3)
+	Reach(7)
+	require.Equal(t, map[int]uint64{3: 2, 7: 1}, Reached())
+	Reach(7)
+	require.Equal(t, map[int]uint64{7: 1}, Reached())
+	require.Empty(t, Reached())
+}
+
+func TestTheVariableIsANumber(t *testing.T) {
+	require.Equal(t, []int{0, 0, 12}, []int{number(""), number("0"), number("12")})
+	require.PanicsWithValue(t, "SIMRUN_EDIT=all: give the number of an edit, or 0 for none", func() { number("all") })
+	require.Panics(t, func() { number("5000") })
+}
