@@ -100,9 +100,14 @@ func promising(edit int, seeds []uint64, lines map[uint64]Line) []uint64 {
 	return out
 }
 
+// indifferent is how many seeds may reach an edit and all take the same course
+// with it, before the others are spared.
+const indifferent = 100
+
 // Hunt switches one mutant on, by its index, and runs the seeds that reach it,
-// until one fails or so much processor time was used. A kill is a seed that fails
-// with it and passes without. One that no seed reaches is not hunted at all.
+// until one fails, so much processor time was used, or the edit is seen to be
+// indifferent. A kill is a seed that fails with it and passes without. One that no
+// seed reaches is not hunted at all.
 func (p *Pack) Hunt(ctx context.Context, i int, limit time.Duration) Fate {
 	f := Fate{Mutant: p.mutants[i], Reaching: len(p.order[i])}
 	err := p.runner.Series(ctx, p.binary, i+1, p.order[i], func(l Line) bool {
@@ -115,7 +120,7 @@ func (p *Pack) Hunt(ctx context.Context, i int, limit time.Duration) Fate {
 		if l.Hash != p.plain[l.Seed] {
 			f.Differing++
 		}
-		return limit == 0 || f.CPU < limit
+		return (limit == 0 || f.CPU < limit) && (f.Differing > 0 || f.Seeds < indifferent)
 	})
 	if err != nil && ctx.Err() == nil {
 		f.Detail = err.Error()

@@ -96,6 +96,23 @@ func TestAMutantThatNoSeedReachesIsNotHunted(t *testing.T) {
 	require.Equal(t, "never reached: the workload is blind here", f.course())
 }
 
+// TestAnEditThatChangesNothingIsGivenUpEarly: the seeds after the hundredth are
+// spared when none of them took another course.
+func TestAnEditThatChangesNothingIsGivenUpEarly(t *testing.T) {
+	s := &told{lines: map[int]map[uint64]Line{0: {5: failing("INV-9")}}, asked: map[int][]uint64{}}
+	p := packed(t, 1, s)
+	for seed := range uint64(250) {
+		p.order[0] = append(p.order[0], 100+seed)
+	}
+	f := p.Hunt(t.Context(), 0, 0)
+	require.Equal(t, []any{false, 100, 250}, []any{f.Killed, f.Seeds, f.Reaching})
+	require.Equal(t, "reached by 250 seeds, and the 100 that were run take the same course with it", f.course())
+
+	s.lines[1] = map[uint64]Line{107: {Hash: 9}}
+	f = p.Hunt(t.Context(), 0, 0)
+	require.Equal(t, []any{false, 250, 1}, []any{f.Killed, f.Seeds, f.Differing})
+}
+
 // TestAnInterruptedSampleGoesOn: what is in its file was hunted and is kept, the
 // rest is found again, also where lines have moved since.
 func TestAnInterruptedSampleGoesOn(t *testing.T) {
