@@ -138,7 +138,17 @@ func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
 	require.False(t, s.atlas.sound(3, part))
 	s.atlas.rewritten(3, effect.TrimPrefix{Log: part, Start: 1})
 	require.False(t, s.atlas.sound(3, part))
+	s.atlas.rewritten(3, effect.Checkpoint{Log: part})
+	require.False(t, s.atlas.sound(3, part))
 	s.atlas.rewritten(3, effect.Truncate{Log: part})
+	require.True(t, s.atlas.sound(3, part))
+
+	s.atlas.damage(s.nodes[3], "5-0/checkpoint")
+	delete(s.atlas.ails[3].owed, part)
+	s.book.replica(3, part).forgetful = true // recovery missed the checkpoint
+	s.atlas.rewritten(3, effect.Truncate{Log: part})
+	require.False(t, s.atlas.sound(3, part), "it is missing still")
+	s.atlas.rewritten(3, effect.Checkpoint{Log: part})
 	require.True(t, s.atlas.sound(3, part))
 }
 

@@ -286,16 +286,28 @@ func (w *World) restartDamaged() {
 }
 
 // rewritten notes that a disk has carried out a change of a log that takes away
-// what recovery complained of.
+// what recovery complained of. Without a checkpoint, where one is needed, it goes
+// on complaining until there is one.
 func (a *atlas) rewritten(node int32, e effect.Effect) {
 	ail := &a.ails[node]
 	if len(ail.scars) == 0 {
 		return
 	}
+	id := logOf(e)
 	switch e.(type) {
-	case effect.CreateLog, effect.DeleteLog, effect.Truncate, effect.Reset:
-		delete(ail.scars, logOf(e))
+	case effect.CreateLog, effect.DeleteLog, effect.Reset:
+	case effect.Truncate:
+		if a.world.book.replica(node, id).forgetful {
+			return
+		}
+	case effect.Checkpoint:
+		if !a.world.book.replica(node, id).forgetful {
+			return
+		}
+	default:
+		return
 	}
+	delete(ail.scars, id)
 }
 
 // uncovered concedes the partitions of which a node, whose disk must be replaced,

@@ -71,15 +71,23 @@ func drawMore(r *chance.Stream, p *Plan) {
 	}
 }
 
-// drawDiscoveries lets voters whose journal is damaged start again while the
-// damage is still there, so that they find it.
+// drawDiscoveries lets nodes start again while there still is what their recovery
+// should find: voters whose journal is damaged, and every other one of those of
+// which something beside the records is, before it is written anew.
 func drawDiscoveries(r *chance.Stream, faults []Fault) (more []Fault) {
+	beside := r.Split("beside")
 	for i := range faults {
-		if f := &faults[i]; f.Kind == DamageJournal {
-			more = append(more, Fault{
-				At: f.At + Span(r.Below(int64(f.For/2))), For: 50 * Millisecond, Kind: Crash, Node: f.Node,
-			})
+		f := &faults[i]
+		crash := Fault{For: 50 * Millisecond, Kind: Crash, Node: f.Node, Target: f.Target}
+		switch {
+		case f.Kind == DamageJournal:
+			crash.At = f.At + Span(r.Below(int64(f.For/2)))
+		case f.Kind == DamageFile && beside.OneIn(2):
+			crash.At = f.At + Span(beside.Between(1, 300))*Millisecond
+		default:
+			continue
 		}
+		more = append(more, crash)
 	}
 	return more
 }

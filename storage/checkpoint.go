@@ -33,10 +33,19 @@ func (p *partition) saveCheckpoint(e effect.Checkpoint) error {
 		return err
 	}
 	p.checkpoint = e.At
-	if err := p.store.marks.raiseHW(p.slot, e.HighWatermark); err != nil {
+	if err := p.markCheckpoint(e.HighWatermark); err != nil {
 		return err
 	}
 	return p.saveIndex(p.last(), p.index)
+}
+
+// markCheckpoint notes what a checkpoint was told. That of a log which has lost
+// its first records must be there from now on.
+func (p *partition) markCheckpoint(hw record.Offset) error {
+	if p.start == 0 || p.store.marks.get(p.slot).told {
+		return p.store.marks.raiseHW(p.slot, hw)
+	}
+	return p.store.marks.set(p.slot, func(s *slot) { s.hw, s.told = max(s.hw, hw), true })
 }
 
 func encodeCheckpoint(e effect.Checkpoint) []byte {

@@ -29,6 +29,7 @@ type modelLog struct {
 	start   record.Offset
 	end     record.Offset
 	flushed record.Offset
+	settled record.Offset // a checkpoint reaches up to here at most: nothing below is truncated
 	epoch   record.LeaderEpoch
 	batches [][]byte // some may lie below start
 	// Where a crash inside the last call may leave the log otherwise.
@@ -95,7 +96,7 @@ func (w *workload) step() error {
 	case 8:
 		to := l.end
 		for _, b := range l.batches {
-			if h := headers(b)[0]; h.BaseOffset >= l.start && r.OneIn(3) {
+			if h := headers(b)[0]; h.BaseOffset >= max(l.start, l.settled) && r.OneIn(3) {
 				to = h.BaseOffset
 			}
 		}
@@ -118,6 +119,7 @@ func (w *workload) step() error {
 		if len(l.batches) > 0 {
 			at = max(at, headers(l.batches[r.Below(int64(len(l.batches)))])[0].BaseOffset)
 		}
+		l.settled = max(l.settled, at)
 		err := w.s.Do(effect.Checkpoint{Log: l.id, At: at, HighWatermark: at, State: fmt.Append(nil, l.id, at)})
 		return w.done(l, err, func() { l.born = true; l.flushed = max(l.flushed, min(at, l.end)) })
 	case 12, 13, 14:

@@ -153,6 +153,71 @@ func TestDamageThatATruncationFindsIsReportedByTheNextStart(t *testing.T) {
 	require.NotEmpty(t, found.Logs[0].Damage)
 }
 
+// What producers did in records that retention has taken is known from the
+// checkpoint alone. Without it the log is all there and yet not what it was, and
+// says so until another one is written: when it has been told by others, or when
+// nobody knows more. As long as all records are there they tell the same.
+func TestACheckpointThatIsLostIsDamageOnceTheFirstRecordsAreGone(t *testing.T) {
+	path := join("7-0", checkpointName)
+	for name, hurt := range map[string]func(d *simdisk.Disk){
+		"lost":    func(d *simdisk.Disk) { require.NoError(t, d.Remove(path)); require.NoError(t, d.SyncDir("7-0")) },
+		"flipped": func(d *simdisk.Disk) { flip(t, d, path, 20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, s := newStore(t, small)
+			do(t, s, effect.CreateLog{Log: logA})
+			batches := fill(t, s, logA, 0, 1, 12)
+			checkpoint := effect.Checkpoint{Log: logA, At: 36, HighWatermark: 36, State: []byte("all")}
+			do(t, s, checkpoint)
+			d.Kill()
+			whole := d.Clone()
+			hurt(whole)
+			_, found := open(t, whole, small)
+			require.Empty(t, found.Logs[0].Damage)
+			require.Equal(t, headers(batches...), found.Logs[0].Headers)
+
+			s, _ = open(t, d, small)
+			do(t, s, effect.TrimPrefix{Log: logA, Start: 15})
+			hurt(d)
+			d.Crash(chance.New(1))
+			s, found = open(t, d, small)
+			require.Equal(t, effect.RecoveredLog{
+				ID: logA, Start: 15, End: 36, CheckpointAt: 15, HighWatermark: 36, Headers: headers(batches[5:]...),
+				Damage: "storage: log 7/0 is damaged at offset 36 (7-0/checkpoint at byte 0): the checkpoint cannot be read, " +
+					"and nothing else tells what producers did below the log start, 15",
+				Bytes: int64(len(bytes.Join(batches[5:], nil))), Config: found.Logs[0].Config,
+			}, found.Logs[0])
+			got, err := readAll(s, logA, 15, 36, 500)
+			require.NoError(t, err)
+			require.Equal(t, string(bytes.Join(batches[5:], nil)), string(got))
+
+			d.Crash(chance.New(2))
+			s, again := open(t, d, small)
+			require.Equal(t, found, again, "it is left as it is")
+			do(t, s, effect.Truncate{Log: logA, To: 36}, appendOf(logA, batchOf(36, 2, 1, 10, 0)), effect.Flush{Log: logA})
+			d.Crash(chance.New(3))
+			s, again = open(t, d, small)
+			require.EqualValues(t, 37, again.Logs[0].End)
+			require.Contains(t, again.Logs[0].Damage, "nothing else tells", "neither do new records")
+
+			d.Kill()
+			reset := d.Clone()
+			s, _ = open(t, reset, small)
+			do(t, s, effect.Reset{Log: logA, Start: 15})
+			reset.Crash(chance.New(4))
+			_, again = open(t, reset, small)
+			require.Empty(t, again.Logs[0].Damage, "who begins anew is told what there was")
+
+			s, _ = open(t, d, small)
+			do(t, s, effect.Truncate{Log: logA, To: 37}, checkpoint)
+			d.Crash(chance.New(5))
+			_, again = open(t, d, small)
+			require.Empty(t, again.Logs[0].Damage)
+			require.Equal(t, checkpoint.State, again.Logs[0].Checkpoint)
+		})
+	}
+}
+
 // The index of an older segment is made again by the first read that needs it. That
 // it cannot be written says nothing about the records.
 func TestAnIndexThatCannotBeWrittenIsNoDamage(t *testing.T) {
@@ -259,7 +324,7 @@ func TestOneFaultAnywhereIsNeverSilent(t *testing.T) {
 		require.Equal(t, found, again, why)
 		w.checkContent(t, why)
 		for _, l := range again.Logs {
-			do(t, w.s, effect.Truncate{Log: l.ID, To: l.End})
+			do(t, w.s, effect.Truncate{Log: l.ID, To: l.End}, effect.Checkpoint{Log: l.ID, At: l.End, State: []byte("that is all")})
 		}
 		require.NoError(t, w.s.ReplaceQuorum(nil), why)
 		d.Crash(random)

@@ -29,6 +29,7 @@ type recovery struct {
 	floor record.Offset // all below was durable
 
 	state   []byte // of the checkpoint
+	untold  bool   // a checkpoint was there, is needed, and cannot be read
 	indexed int64  // bytes of the last segment that its index file tells of; -1: unknown
 	atFloor int64  // where in the last segment the floor is
 	dead    []*segment
@@ -142,7 +143,9 @@ func (r *recovery) dropDead() {
 }
 
 // readCheckpoint takes in the checkpoint. It was written after the records
-// below it were durable.
+// below it were durable, and is replaced at once or not at all. One that is lost
+// is made good by the records, if they are all there; but what producers did in
+// records that retention has taken, it alone could tell.
 func (r *recovery) readCheckpoint() error {
 	b, err := readFile(r.p.store.fs, join(r.p.dir, checkpointName))
 	if err != nil {
@@ -151,6 +154,7 @@ func (r *recovery) readCheckpoint() error {
 	r.log.HighWatermark = r.was.hw
 	at, hw, state, ok := decodeCheckpoint(b)
 	if !ok {
+		r.untold = r.p.start > 0 && (b != nil || r.was.told)
 		return nil
 	}
 	r.p.checkpoint, r.state = at, state
@@ -191,6 +195,11 @@ func (r *recovery) finish() error {
 		return r.report(p.end, last, p.size, fmt.Sprintf("the log starts at %d", p.start))
 	case r.was.suspect:
 		return r.report(p.end, last, p.size, "what was durable is not known: the marks were lost")
+	case r.untold:
+		return r.setAside(&DamageError{
+			Log: p.id, Offset: p.end, Path: join(p.dir, checkpointName),
+			Reason: fmt.Sprintf("the checkpoint cannot be read, and nothing else tells what producers did below the log start, %d", p.start),
+		}, last, p.size)
 	}
 	p.flushed, p.names = p.end, namesOf(p.segments)
 	if err := r.harden(); err != nil {
@@ -208,8 +217,13 @@ func (r *recovery) report(end record.Offset, k int, good int64, reason string) e
 	if k < len(p.segments) {
 		path = p.segments[k].path
 	}
-	p.damage = &DamageError{Log: p.id, Offset: end, Path: path, Position: good, Reason: reason}
-	all := p.segments
+	return r.setAside(&DamageError{Log: p.id, Offset: end, Path: path, Position: good, Reason: reason}, k, good)
+}
+
+func (r *recovery) setAside(damage *DamageError, k int, good int64) error {
+	p := r.p
+	p.damage = damage
+	all, end := p.segments, damage.Offset
 	if end < p.start || len(all) == 0 || r.firstIsMissing(all) {
 		// Nothing can be kept.
 		end, p.segments, p.beyond = p.start, nil, all
@@ -259,6 +273,7 @@ func (p *partition) recovered(was mark) mark {
 		return m
 	}
 	m.start, m.end, m.names = p.start, p.end, p.names
+	m.told = p.start > 0 && p.checkpoint != noMark
 	m.hw = min(max(m.hw, p.start), p.end)
 	return m
 }

@@ -38,7 +38,7 @@ func (p *partition) startAnew(start record.Offset) error {
 		// both.
 		err := p.store.marks.set(p.slot, func(s *slot) {
 			s.start, s.hw = min(s.start, start), min(s.hw, start)
-			s.end, s.names, s.at = noMark, 0, place{}
+			s.end, s.names, s.at, s.told = noMark, 0, place{}, false
 		})
 		if err != nil {
 			return err

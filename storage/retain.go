@@ -49,6 +49,7 @@ func (p *partition) trim(start record.Offset) error {
 	p.names -= namesOf(gone)
 	err := p.store.marks.set(p.slot, func(s *slot) {
 		s.start, s.hw = start, max(s.hw, start)
+		s.told = s.told || p.checkpoint != noMark
 		if p.damage == nil {
 			s.names = p.names
 		}

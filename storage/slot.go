@@ -35,6 +35,7 @@ type mark struct {
 	live         bool // the slot is in use: the log's name is durable
 	suspect      bool // what was durable is not known any more: the marks were lost
 	leaving      bool // the log is being deleted: its folder may be gone
+	told         bool // a checkpoint tells of what is gone below the start, and nothing else does
 	id           record.PartitionID
 	segmentBytes int32
 	start        record.Offset // of the log. Of the journal: its generation
@@ -66,6 +67,7 @@ const (
 	slotLive    = 1
 	slotSuspect = 2
 	slotLeaving = 4
+	slotTold    = 8
 )
 
 // encode writes a slot to the first slotSize bytes of b.
@@ -79,6 +81,9 @@ func (s *slot) encode(b []byte, n int) {
 	}
 	if s.leaving {
 		flags |= slotLeaving
+	}
+	if s.told {
+		flags |= slotTold
 	}
 	binary.BigEndian.PutUint64(b[0:], s.version)
 	binary.BigEndian.PutUint64(b[8:], uint64(s.id.Topic))
@@ -106,6 +111,7 @@ func decodeSlot(b []byte, n int) (s slot, ok bool) {
 		live:    flags&slotLive != 0,
 		suspect: flags&slotSuspect != 0,
 		leaving: flags&slotLeaving != 0,
+		told:    flags&slotTold != 0,
 		id: record.PartitionID{
 			Topic: record.TopicID(binary.BigEndian.Uint64(b[8:])),
 			Index: int32(binary.BigEndian.Uint32(b[16:])),

@@ -101,9 +101,12 @@ func TestADamagedLogWithoutACheckpointKeepsItsRecordsWhenItMustLead(t *testing.T
 	n.m.SetEpoch(w.epochs)
 	w.commit(nil, []BrokerState{{Node: 2, Epoch: w.epochs, Available: true}})
 	w.pass(message.Second) // it waits for a leader that will not come back
+	n.look()
 	w.elect(p0, 2, 2)
 	w.pass(message.Second)
 	require.Empty(t, n.halted)
+	require.Contains(t, n.look(), effect.Effect(n.disks[p0].mark), "that is all there is: the next start need not ask")
+	require.NotEmpty(t, n.disks[p0].mark.State)
 	require.Equal(t, []string{"c0", "d0"}, values(t, n.contents(p0)))
 	require.EqualValues(t, 4, n.view(p0).HighWatermark)
 }

@@ -51,9 +51,18 @@ func (r *replica) repairAsFollower(m *Manager, out *Out) bool {
 // although recovery found it damaged: that was an operator's choice. With
 // damage that a read has found it stays as it is, and serves nothing.
 func (r *replica) repairAsLeader(m *Manager, out *Out) {
-	r.forgetful = false // whoever follows it knows no more
 	if !r.damage.byRead {
 		r.repairAsFollower(m, out)
+	}
+	r.admit(out)
+}
+
+// admit ends the search for somebody who can tell what producers did below the
+// log start: nobody knows more. The disk must not look for it any more, either.
+func (r *replica) admit(out *Out) {
+	if r.forgetful {
+		r.forgetful = false
+		r.checkpoint(out)
 	}
 }
 

@@ -85,6 +85,7 @@ func (f *follower) hear(m *Manager, now message.Now, sequence uint32, news *mess
 	}
 	f.matched = true
 	f.attempts = 0
+	f.r.admit(out)
 	if len(news.Records) > 0 {
 		f.copy(m, now, news.Records, out)
 	}
