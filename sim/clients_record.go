@@ -76,6 +76,7 @@ func (w *World) count(o *openOp, result *client.Result) {
 		switch o.what {
 		case opPublish:
 			s.Acked++
+			w.busy.acknowledged(w.now)
 		case opPoll:
 			for i := range result.Polled {
 				s.Polled += uint64(len(result.Polled[i].Records))

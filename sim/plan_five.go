@@ -13,7 +13,7 @@ func FiveBrokers(seed uint64) *Plan {
 	r := chance.New(seed).Split("five brokers")
 	p := &Plan{Name: "five:" + strconv.FormatUint(seed, 10), Seed: seed, Cluster: ClusterPlan{Nodes: 5, Voters: 3, Shards: 2, Tidy: 60}}
 	p.Timing = drawTiming(r.Split("timing"))
-	p.Phases = PhasePlan{Warm: 4 * Second, Faults: 40 * Second, Drain: 4 * Second, Rest: 120 * Second}
+	p.Phases = PhasePlan{Warm: 4 * Second, Faults: 60 * Second, Drain: 4 * Second, Rest: 120 * Second}
 	p.Network = NetworkPlan{
 		Latency: 500 * Microsecond, Spread: 500 * Microsecond, Tail: 5, TailScale: 20 * Millisecond,
 		Reset: 500, Stale: 30, Lose: 500, Duplicate: 500, Reorder: 500,
@@ -30,7 +30,32 @@ func FiveBrokers(seed uint64) *Plan {
 	}
 	p.Clients = benchmarkClients()
 	p.Faults = drawKinds(r.Split("faults"), p, func(*swarm, *chance.Stream) bool { return true })
+	p.Faults = inStorms(r.Split("storms"), p)
 	return p
+}
+
+// inStorms leaves faults out now and then until all that struck before have ended
+// and the cluster has come back, and has something to lose again. With every kind on
+// there is no such time otherwise: nothing would be promised, and nothing judged.
+func inStorms(r *chance.Stream, p *Plan) (kept []Fault) {
+	calm := p.Phases.Warm + Span(r.Between(4, 9))*Second
+	var back, ends Span
+	for _, f := range p.Faults {
+		if f.At >= calm && back < calm {
+			back = max(calm, ends) + Span(r.Between(2000, 5000))*Millisecond
+		}
+		if f.At >= back && back >= calm {
+			calm = back + Span(r.Between(4, 9))*Second
+		}
+		if f.At >= calm {
+			continue
+		}
+		kept = append(kept, f)
+		if f.Client == 0 {
+			ends = max(ends, f.At+f.For)
+		}
+	}
+	return kept
 }
 
 // benchmarkClients are two or more of each role.

@@ -62,10 +62,26 @@ func (w *World) result() *Result {
 	return r
 }
 
-// thin says that too little got done to judge the run by.
+// activity counts the seconds in which something was acknowledged.
+type activity struct {
+	last    Span // the second that was counted last, from 1
+	seconds Span
+}
+
+func (a *activity) acknowledged(now Span) {
+	if second := now/Second + 1; second != a.last {
+		a.last = second
+		a.seconds++
+	}
+}
+
+// thin says that too little got done to judge the run by: hardly anything was
+// acknowledged, or only in an eighth of the time in which clients asked for it. How
+// many requests failed says nothing: who asks a cluster that is down, or fills a
+// buffer that is full, may do so as fast as it likes.
 func (w *World) thin() bool {
-	s := &w.stats
-	return s.Acked < 20 || s.Acked < (s.Failed+s.Unknown)/4
+	p := &w.plan.Phases
+	return w.stats.Acked < 20 || w.busy.seconds*8 < (p.Warm+p.Faults+p.Drain)/Second
 }
 
 func firstLine(s string) string {

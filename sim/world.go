@@ -30,6 +30,7 @@ type World struct {
 	nodes   []*Node // by id; [0] is nil
 	clients []*user
 	stats   Stats
+	busy    activity
 	history history.Recorder
 
 	book      *book
