@@ -53,6 +53,14 @@ func (*heldToThrottle) Invariant() string { return "INV-45" }
 
 func (*heldToThrottle) Looks() scope { return ofMessages | ofSends | ofImages }
 
+// Started begins with the throttle that the node knows of from its disk: its first
+// steps may be of nothing that is looked at.
+func (o *heldToThrottle) Started(w *World, n *Node, _ *effect.Recovered) {
+	if c := n.Core(); c != nil {
+		o.of(n).goes(n.run, c.Image().Throttle(), n.clock.now(w.now).Mono)
+	}
+}
+
 func (o *heldToThrottle) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	c := n.Core()
 	if c == nil {
