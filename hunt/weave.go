@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"path"
 	"slices"
 	"strings"
@@ -24,8 +25,10 @@ const (
 // Of the function around an edit there is a copy with the edit in it, and the
 // function itself begins by asking whether to hand over to that copy. Nothing
 // else in it changes, so the code does with no edit on what it does unwoven.
-// Before the statement that holds the edit it counts that it has come there.
-// The edit at index i has number i+1.
+// Before the statement that holds the edit it counts that it has come there; with
+// an edited condition it counts when that has another value with the edit, as far
+// as this can be told without computing anything twice. The edit at index i has
+// number i+1.
 func (c *Checker) weave(list []Mutant) (map[string]string, error) {
 	module, err := modulePath(c.root)
 	if err != nil {
@@ -54,7 +57,7 @@ func (c *Checker) weave(list []Mutant) (map[string]string, error) {
 	}
 	texts := map[string]string{}
 	for file, w := range woven {
-		texts[file] = splice(string(w.p.texts[w.file]), 0, w.changes) + w.copies.String()
+		texts[file] = splice(string(w.p.texts[w.file]), 0, w.all()) + w.copies.String()
 	}
 	return texts, nil
 }
@@ -65,6 +68,7 @@ type weaver struct {
 	file    int
 	named   map[*ast.FuncDecl]signature
 	changes []change
+	wraps   []wrap
 	copies  strings.Builder
 }
 
@@ -119,7 +123,7 @@ func (w *weaver) add(number int, m *Mutation) error {
 		call += "; return"
 	}
 	w.insert(fn.Body.Lbrace+1, fmt.Sprintf(" if %s.On == %d { %s }; ", alias, number, call))
-	w.insert(statement(fn.Body, w.p.fset, m.start).Pos(), fmt.Sprintf("%s.Reach(%d); ", alias, number))
+	w.count(number, m, fn.Body)
 
 	from, to := w.offset(fn.Pos()), w.offset(fn.End())
 	text := string(w.p.texts[w.file][from:to])
@@ -128,6 +132,91 @@ func (w *weaver) add(number int, m *Mutation) error {
 		{m.start, m.end, m.text},
 	}) + "\n")
 	return nil
+}
+
+// count weaves in what counts how often an edit makes, or could make, a difference.
+func (w *weaver) count(number int, m *Mutation, body *ast.BlockStmt) {
+	e, ok := w.condition(m, body)
+	if !ok {
+		w.insert(statement(body, w.p.fset, m.start).Pos(), fmt.Sprintf("%s.Reach(%d); ", alias, number))
+		return
+	}
+	before, after := fmt.Sprintf("%s.Where(%d, ", alias, number), ", true)"
+	unlike := func(forced bool) { before, after = fmt.Sprintf("%s.Unlike(%d, %t, ", alias, number, forced), ")" }
+	binary, _ := e.(*ast.BinaryExpr)
+	switch {
+	case m.Operator == ForceTrue, m.Operator == ForceFalse:
+		unlike(m.Operator == ForceTrue)
+	case m.Operator == Logic: // only where the two sides differ
+		unlike(binary.Op == token.LAND)
+	case m.Operator == OffByOne && still(binary.X) && still(binary.Y):
+		after = fmt.Sprintf(", %s == %s)", w.source(binary.X), w.source(binary.Y))
+	}
+	w.wraps = append(w.wraps, wrap{w.offset(e.Pos()), w.offset(e.End()), before, after})
+}
+
+// wrap puts texts before and behind an expression.
+type wrap struct {
+	start, end    int
+	before, after string
+}
+
+// all are the changes of the file. Of wraps that begin or end together the outer
+// one begins first and ends last.
+func (w *weaver) all() []change {
+	slices.SortStableFunc(w.wraps, func(a, b wrap) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end)) })
+	all := slices.Clone(w.changes)
+	for _, x := range w.wraps {
+		all = append(all, change{x.start, x.start, x.before})
+	}
+	for _, x := range slices.Backward(w.wraps) {
+		all = append(all, change{x.end, x.end, x.after})
+	}
+	return all
+}
+
+// condition finds the expression whose truth an edit changes; false: it changes
+// something else, or a truth that is not a plain bool.
+func (w *weaver) condition(m *Mutation, body *ast.BlockStmt) (found ast.Expr, ok bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if (m.Operator == Turned || m.Operator == OffByOne || m.Operator == Logic) && w.offset(n.OpPos) == m.start {
+				found = n
+			}
+		case *ast.IfStmt:
+			if (m.Operator == ForceTrue || m.Operator == ForceFalse) && w.offset(n.Cond.Pos()) == m.start {
+				found = n.Cond
+			}
+		case *ast.ForStmt:
+			if m.Operator == ForceFalse && n.Cond != nil && w.offset(n.Cond.Pos()) == m.start {
+				found = n.Cond
+			}
+		}
+		return found == nil
+	})
+	if found == nil {
+		return nil, false
+	}
+	t, plain := w.p.info.Types[found].Type.(*types.Basic)
+	return found, plain && t.Info()&types.IsBoolean != 0
+}
+
+// still says that an expression can be computed twice: it calls nothing.
+func still(e ast.Expr) bool {
+	calls := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			id, named := call.Fun.(*ast.Ident)
+			calls = calls || !named || id.Name != "len"
+		}
+		return !calls
+	})
+	return !calls
+}
+
+func (w *weaver) source(n ast.Node) string {
+	return string(w.p.texts[w.file][w.offset(n.Pos()):w.offset(n.End())])
 }
 
 // around is the function in which an offset lies.

@@ -135,7 +135,7 @@ func TestWovenEditsDoWhatTheyDoAlone(t *testing.T) {
 	require.Greater(t, differ, all/3, "edits that show")
 }
 
-// TestAWovenFunction is what becomes of one with two edits.
+// TestAWovenFunction is what becomes of one with three edits.
 func TestAWovenFunction(t *testing.T) {
 	root := tree(t)
 	text := "package core\n\ntype t struct{ n int }\n\nfunc (x *t) grow(by int, _ string) {\n\tif by > 2 {\n\t\tx.n++\n\t}\n}\n"
@@ -145,7 +145,7 @@ func TestAWovenFunction(t *testing.T) {
 	require.NoError(t, err)
 	var list []Mutant
 	for _, m := range p.mutations() {
-		if m.Operator == OffByOne || m.Operator == NoAssign {
+		if m.Operator == OffByOne || m.Operator == NoAssign || m.Operator == ForceTrue {
 			list = append(list, Mutant{Mutation: m})
 		}
 	}
@@ -155,19 +155,25 @@ func TestAWovenFunction(t *testing.T) {
 
 type t struct{ n int }
 
-func (x *t) grow(by int, given1_ string) { if edited_.On == 1 { x.grow_edit1(by, given1_); return };  if edited_.On == 2 { x.grow_edit2(by, given1_); return }; 
-	edited_.Reach(1); if by > 2 {
-		edited_.Reach(2); x.n++
+func (x *t) grow(by int, given1_ string) { if edited_.On == 1 { x.grow_edit1(by, given1_); return };  if edited_.On == 2 { x.grow_edit2(by, given1_); return };  if edited_.On == 3 { x.grow_edit3(by, given1_); return }; 
+	if edited_.Unlike(1, true, edited_.Where(2, by > 2, by == 2)) {
+		edited_.Reach(3); x.n++
 	}
 }
 
 func (x *t) grow_edit1(by int, _ string) {
-	if by >= 2 {
+	if (by > 2) || true {
 		x.n++
 	}
 }
 
 func (x *t) grow_edit2(by int, _ string) {
+	if by >= 2 {
+		x.n++
+	}
+}
+
+func (x *t) grow_edit3(by int, _ string) {
 	if by > 2 {
 		
 	}

@@ -1,6 +1,6 @@
 // Package edited lets one binary hold many edits of the code, of which one is
 // switched on, or none. Package hunt writes calls of it into copies of the files
-// that it edits; the source tree itself never calls On or Reach.
+// that it edits; the source tree itself only asks what was Reached.
 package edited
 
 import (
@@ -36,8 +36,24 @@ var counts [Most + 1]uint64
 // count in one another's way: where counts matter, seeds run one by one.
 func Reach(edit int) { counts[edit]++ }
 
-// Reached returns how often the place of each edit was executed since it was
-// called last; those that were not are left out.
+// Where is is, and counts when the edit would give something else there.
+func Where(edit int, is, differs bool) bool {
+	if differs {
+		counts[edit]++
+	}
+	return is
+}
+
+// Unlike is is, and counts when that is not what the edit forces it to be.
+func Unlike(edit int, forced, is bool) bool {
+	if is != forced {
+		counts[edit]++
+	}
+	return is
+}
+
+// Reached returns how often each edit was counted since it was called last; those
+// that were not are left out.
 func Reached() map[int]uint64 {
 	out := map[int]uint64{}
 	for edit, n := range counts {

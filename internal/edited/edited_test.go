@@ -16,6 +16,16 @@ func TestCountsBeginAnewWithEachQuestion(t *testing.T) {
 	require.Empty(t, Reached())
 }
 
+func TestConditionsKeepTheirValue(t *testing.T) {
+	Reached()
+	for _, is := range []bool{true, false} {
+		require.Equal(t, is, Unlike(1, true, is))
+		require.Equal(t, is, Where(2, is, true))
+		require.Equal(t, is, Where(3, is, false))
+	}
+	require.Equal(t, map[int]uint64{1: 1, 2: 2}, Reached())
+}
+
 func TestTheVariableIsANumber(t *testing.T) {
 	require.Equal(t, []int{0, 0, 12}, []int{number(""), number("0"), number("12")})
 	require.PanicsWithValue(t, "SIMRUN_EDIT=all: give the number of an edit, or 0 for none", func() { number("all") })
