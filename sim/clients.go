@@ -483,6 +483,7 @@ func (u *user) call(e *client.Call) {
 		if asks(e.Request) {
 			c.asked = e.Request
 		}
+		u.again(&c)
 		u.calls = append(u.calls, c)
 	}
 }

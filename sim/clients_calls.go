@@ -15,6 +15,25 @@ func (u *user) inKind(c *openCall, reply message.Reply) {
 	}
 }
 
+// again is INV-38 for what a client asks on its own account: it does not ask while
+// the same question is under way.
+func (u *user) again(c *openCall) {
+	switch c.kind {
+	case message.KindMetadata, message.KindInitProducerID:
+	default:
+		return
+	}
+	if u.plan.Role == Chaos {
+		return // it asks what it likes
+	}
+	for i := range u.calls {
+		if u.calls[i].kind == c.kind {
+			u.world.fail("INV-38", 0, "a client asks again before it is answered", "client %d sends node %d a %v while the one to node %d has no answer yet", u.plan.ID, c.node, c.kind, u.calls[i].node)
+			return
+		}
+	}
+}
+
 // inBounds is INV-38 for what producers send: a request with more than one batch,
 // and a batch with more than one record, stay within the bytes that they were
 // given.

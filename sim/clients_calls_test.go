@@ -25,6 +25,23 @@ func TestAnswersOfAnotherKindAreRefused(t *testing.T) {
 	s.refused("INV-10", "was answered with a DrainBrokerReply")
 }
 
+func TestAClientThatAsksAgainBeforeItIsAnsweredIsRefused(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	id, where := &openCall{node: 2, kind: message.KindInitProducerID}, &openCall{node: 3, kind: message.KindMetadata}
+	u.calls = append(u.calls, openCall{node: 1, kind: message.KindProduce})
+	u.again(id)
+	u.again(where)
+	u.calls = append(u.calls, *id)
+	u.again(where)
+	s.passed()
+	u.again(id)
+	s.refused("INV-38", "client 1 sends node 2 a InitProducerID while the one to node 2 has no answer yet")
+	u.plan.Role = Chaos
+	u.again(id)
+	s.passed()
+}
+
 func TestARequestOfManyBatchesStaysWithinItsBound(t *testing.T) {
 	s := newStage(t)
 	u := s.clients[0]

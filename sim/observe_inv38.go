@@ -1,10 +1,18 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/effect"
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
 
-// boundedWork is INV-38: no queue grows without limit while faults go on, and
-// no single step does an unreasonable amount of work.
-type boundedWork struct{ blind }
+// boundedWork is INV-38: no queue grows without limit while faults go on, no
+// single step does an unreasonable amount of work, and a follower asks for each
+// partition once.
+type boundedWork struct {
+	blind
+	named map[record.PartitionID]bool // in one fetch
+}
 
 // Bounds far above what any plan of this simulator needs.
 const (
@@ -17,6 +25,13 @@ const (
 func (*boundedWork) Invariant() string { return "INV-38" }
 
 func (o *boundedWork) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+	for _, e := range out {
+		if send, ok := e.(effect.Send); ok {
+			if m, ok := send.Msg.(*message.ReplicaFetch); ok && len(m.Partitions) > 1 {
+				o.once(w, n, m)
+			}
+		}
+	}
 	switch {
 	case len(out) > maxEffects:
 		w.fail("INV-38", n.id, "one step does too much", "node %d asks for %d effects in one step", n.id, len(out))
@@ -26,5 +41,22 @@ func (o *boundedWork) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 		w.fail("INV-38", n.id, "waiting requests grow without limit", "%d requests wait for an answer of node %d", len(n.tokens), n.id)
 	case w.stats.Steps%4096 == 0 && w.net.Underway() > maxUnderway:
 		w.fail("INV-38", n.id, "messages pile up on a link", "%d packets are under way on one link", w.net.Underway())
+	}
+}
+
+// once judges that a fetch names no partition twice: one that is left over from an
+// earlier session would be asked for again with each later one.
+func (o *boundedWork) once(w *World, n *Node, m *message.ReplicaFetch) {
+	if o.named == nil {
+		o.named = map[record.PartitionID]bool{}
+	}
+	clear(o.named)
+	for i := range m.Partitions {
+		id := m.Partitions[i].ID
+		if o.named[id] {
+			w.fail("INV-38", n.id, "a fetch names a partition twice", "node %d asks for partition %s twice in one fetch", n.id, id)
+			return
+		}
+		o.named[id] = true
 	}
 }

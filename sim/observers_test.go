@@ -492,3 +492,16 @@ func TestWorkWithoutBoundIsRefused(t *testing.T) {
 	s.step(&boundedWork{}, 1, nil, make([]effect.Effect, maxEffects+1))
 	s.refused("INV-38", "effects in one step")
 }
+
+func TestAFetchThatNamesAPartitionTwiceIsRefused(t *testing.T) {
+	s := newStage(t)
+	one, other := message.ReplicaFetchPartition{ID: part}, message.ReplicaFetchPartition{ID: record.PartitionID{Topic: 5, Index: 1}}
+	fetches := func(list ...message.ReplicaFetchPartition) {
+		s.step(&boundedWork{}, 2, nil, []effect.Effect{effect.Send{To: 1, Msg: &message.ReplicaFetch{Partitions: list}}})
+	}
+	fetches(one)
+	fetches(one, other)
+	s.passed()
+	fetches(one, other, one)
+	s.refused("INV-38", "node 2 asks for partition 5/0 twice in one fetch")
+}
