@@ -4,6 +4,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/controller"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -21,7 +22,8 @@ func replicaConfig(c Config) replica.Config {
 func groupConfig(c Config) group.Config {
 	return group.Config{
 		SessionTimeout: c.Groups.SessionTimeout, HeartbeatInterval: c.Groups.HeartbeatInterval,
-		OffsetRetention: c.Groups.OffsetsRetention, SnapshotMinimum: c.Tidying.GroupRecords,
+		OffsetRetention: c.Groups.OffsetsRetention,
+		Ledger:          ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords},
 	}
 }
 

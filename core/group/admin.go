@@ -1,6 +1,7 @@
 package group
 
 import (
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 )
@@ -56,40 +57,40 @@ type listing struct {
 // list decides a ListGroups over all shards.
 func (c *Coordinator) list(now message.Now, token message.Token, out *Out) {
 	l := &listing{token: token, reply: &message.ListGroupsReply{}}
-	for _, s := range c.shards {
-		if s.phase != serving {
-			l.fail(out)
+	for _, s := range c.shards.Books() {
+		if s.Phase() != ledger.Serving {
+			l.Failed(message.CoordinatorLoadInProgress, out)
 			return
 		}
 	}
-	for _, s := range c.shards {
+	for _, s := range c.shards.Books() {
 		for _, name := range order.Keys(s.state.groups) {
 			g := s.state.groups[name]
 			l.reply.Groups = append(l.reply.Groups, message.GroupListing{Group: name, State: g.phase(), Members: int32(len(g.seats))})
 		}
 	}
 	l.waiting = 1
-	for _, s := range c.shards {
-		if s.queue.pending > 0 {
+	for _, s := range c.shards.Books() {
+		if s.Pending() > 0 {
 			l.waiting++
-			s.queue.push(queued{listing: l, due: s.await(now)})
+			s.Tell(now, l, ledger.Written, out)
 		}
 	}
-	l.ready(out)
+	l.Ready(now, out)
 }
 
-// ready says that one more part is committed.
-func (l *listing) ready(out *Out) {
+// Ready says that one more part is committed.
+func (l *listing) Ready(_ message.Now, out *Out) {
 	if l.waiting--; l.waiting == 0 && !l.over {
 		l.over = true
-		out.Replies = append(out.Replies, Reply{l.token, l.reply})
+		out.Replies = append(out.Replies, Reply{Token: l.token, Msg: l.reply})
 	}
 }
 
-// fail answers that not all can be told now.
-func (l *listing) fail(out *Out) {
+// Failed answers that not all can be told now.
+func (l *listing) Failed(_ message.Code, out *Out) {
 	if !l.over {
 		l.over = true
-		out.Replies = append(out.Replies, Reply{l.token, &message.ListGroupsReply{Code: message.CoordinatorLoadInProgress}})
+		out.Replies = append(out.Replies, Reply{Token: l.token, Msg: &message.ListGroupsReply{Code: message.CoordinatorLoadInProgress}})
 	}
 }

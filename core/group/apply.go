@@ -14,10 +14,7 @@ import (
 // can leave: a member may come before its group, and what is removed need not
 // be there.
 func (s *state) apply(c change) {
-	switch c.key.kind {
-	case kindMarker:
-		return
-	case kindFloor:
+	if c.key.kind == kindFloor {
 		s.applyFloor(c.value)
 		return
 	}

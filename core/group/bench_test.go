@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -292,7 +293,7 @@ func (b *bench) sound() {
 func compact(t tester, batches []byte) []byte {
 	latest := map[key]int{}
 	var all []change
-	require.NoError(t, eachRecord(batches, func(_ record.Offset, c change) {
+	require.NoError(t, ledger.Each(batches, decode, func(_ record.Offset, c change) {
 		latest[c.key] = len(all)
 		all = append(all, c)
 	}))
@@ -305,7 +306,7 @@ func compact(t tester, batches []byte) []byte {
 	if len(kept) == 0 {
 		return nil
 	}
-	return slices.Concat(encodeBatches(kept, 0, 1<<20)...)
+	return slices.Concat(ledger.Encode(kept, 0, 1<<20)...)
 }
 
 // process is a well-behaved member: it owns what it is told, at once.

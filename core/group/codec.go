@@ -27,11 +27,20 @@ var (
 	errFlag     = errors.New("holds a flag that is neither 0 nor 1")
 )
 
+// AppendKey appends the encoded key.
+func (c change) AppendKey(b []byte) []byte { return appendKey(b, c.key) }
+
+// AppendValue appends the encoded value, or nothing for a tombstone.
+func (c change) AppendValue(b []byte) []byte {
+	if c.value == nil {
+		return b
+	}
+	return appendValue(b, c.value)
+}
+
 func appendKey(b []byte, k key) []byte {
 	b = append(b, byte(k.kind))
 	switch k.kind {
-	case kindMarker:
-		b = append(b, byte(k.mark))
 	case kindGroup:
 		b = appendText(b, k.group)
 	case kindMember, kindTarget:
@@ -48,8 +57,6 @@ func appendKey(b []byte, k key) []byte {
 func appendValue(b []byte, v value) []byte {
 	b = append(b, valueVersion)
 	switch v := v.(type) {
-	case markerValue:
-		b = binary.AppendUvarint(b, v.run)
 	case floorValue:
 		b = binary.AppendVarint(b, int64(v.epoch))
 	case groupValue:
@@ -159,10 +166,6 @@ func (r *reader) end() error {
 func (r *reader) key() key {
 	k := key{kind: kind(r.byte())}
 	switch k.kind {
-	case kindMarker:
-		if k.mark = mark(r.byte()); r.err == nil && (k.mark < markBegin || k.mark > markBarrier) {
-			r.fail(errRange)
-		}
 	case kindFloor:
 	case kindGroup:
 		k.group = r.text()
@@ -181,8 +184,6 @@ func (r *reader) key() key {
 
 func (r *reader) value(k kind) value {
 	switch k {
-	case kindMarker:
-		return markerValue{r.uvarint()}
 	case kindFloor:
 		return floorValue{r.int32()}
 	case kindGroup:

@@ -5,13 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // samples has a change of every kind, with every field in use.
 func samples() []change {
 	return []change{
-		{key{kind: kindMarker, mark: markBegin}, markerValue{run: 7}},
+		{key{kind: kindFloor}, nil},
 		{key{kind: kindFloor}, floorValue{epoch: 12}},
 		{key{kind: kindGroup, group: "g"}, groupValue{epoch: 9, emptySince: 1_700_000_000_000}},
 		{key{kind: kindGroup, group: "g"}, groupValue{epoch: 9, emptySince: occupied}},
@@ -46,10 +47,10 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 		require.Equal(t, c, back)
 	}
 	var back []change
-	for _, batch := range encodeBatches(samples(), 5, 100) {
+	for _, batch := range ledger.Encode(samples(), 5, 100) {
 		_, err := record.Validate(batch)
 		require.NoError(t, err)
-		require.NoError(t, eachRecord(batch, func(_ record.Offset, c change) { back = append(back, c) }))
+		require.NoError(t, ledger.Each(batch, decode, func(_ record.Offset, c change) { back = append(back, c) }))
 	}
 	require.Equal(t, samples(), back)
 }
@@ -68,7 +69,7 @@ func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ k, v, want string }{
 		"nothing":         {"", "", "the key ends too early"},
 		"unknown kind":    {"\x63", "\x00", "the key has kind 99, which this release does not know"},
-		"unknown mark":    {"\x01\x04", "\x00", "the key holds a number out of range"},
+		"a mark":          {"\x01\x01", "\x00\x07", "the key has kind 1, which this release does not know"},
 		"key too long":    {"\x02\x00", "\x00\x00", "the key has bytes behind its end"},
 		"newer value":     {"\x02", "\x01\x00", "the value has version 1, which this release does not know"},
 		"short value":     {"\x02", "\x00", "the value ends too early"},
@@ -96,7 +97,7 @@ func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {
 func TestBatchesOfOthersAreRefused(t *testing.T) {
 	var b record.Builder
 	require.NoError(t, b.Append(0, []byte{2}, []byte{0, 0}, nil))
-	err := eachRecord(b.BuildCompressed(record.Gzip, []byte("zip")), func(record.Offset, change) {})
+	err := ledger.Each(b.BuildCompressed(record.Gzip, []byte("zip")), decode, func(record.Offset, change) {})
 	require.EqualError(t, err, "the batch at offset 0 is compressed; the coordinator writes none such")
 	_, err = Fold([]byte("short"))
 	require.Error(t, err)
@@ -126,7 +127,7 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzReplay: a log that cannot be read halts, and does not panic.
 func FuzzReplay(f *testing.F) {
-	for _, batch := range encodeBatches(samples(), 5, 1<<20) {
+	for _, batch := range ledger.Encode(samples(), 5, 1<<20) {
 		f.Add(batch)
 	}
 	f.Fuzz(func(t *testing.T, batches []byte) {

@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
@@ -17,12 +18,7 @@ type Config struct {
 	MaxNote             int              // bytes of GroupOffset.Note; 4096
 	OffsetRetention     message.Duration // life of the offsets of an empty group; 7 days
 	EmptyGroupRetention message.Duration // life of an empty group without offsets; 1 h
-	MaxBatchBytes       int              // bytes of one appended batch; 512 KiB
-	MaxWaiting          int              // replies that wait for one shard's appends; 10000
-	SnapshotMinimum     int              // records in a log before a snapshot is worth it; 10000
-	SnapshotFactor      int              // ... and this many records per live key; 4, at least 2
-	AnswerTimeout       message.Duration // how long a reply may wait for the appends before it; 5 s (Kafka's offsets.commit.timeout.ms)
-	RetryBackoff        message.Duration // between attempts to append after a failed one; 100 ms, doubled up to 32 times that
+	Ledger              ledger.Config    // how the shards are kept; its Topic is TopicName
 }
 
 func (c Config) withDefaults() Config {
@@ -33,14 +29,8 @@ func (c Config) withDefaults() Config {
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, 5*message.Second)
 	c.OffsetRetention = cmp.Or(c.OffsetRetention, 7*24*message.Hour)
 	c.EmptyGroupRetention = cmp.Or(c.EmptyGroupRetention, message.Hour)
-	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, 5*message.Second)
-	c.RetryBackoff = cmp.Or(c.RetryBackoff, 100*message.Millisecond)
 	c.MaxMembers = cmp.Or(c.MaxMembers, 1000)
 	c.MaxNote = cmp.Or(c.MaxNote, 4096)
-	c.MaxBatchBytes = cmp.Or(c.MaxBatchBytes, 512<<10)
-	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10000)
-	c.SnapshotMinimum = cmp.Or(c.SnapshotMinimum, 10000)
-	c.SnapshotFactor = cmp.Or(c.SnapshotFactor, 4)
-	c.SnapshotFactor = max(c.SnapshotFactor, 2) // less would make one snapshot ask for the next
+	c.Ledger.Topic = TopicName
 	return c
 }

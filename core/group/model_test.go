@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -38,7 +39,7 @@ const worldGroup = "g"
 
 func newWorld(rt *rapid.T) *world {
 	w := &world{
-		bench: newBench(rt, Config{SnapshotMinimum: 40, SnapshotFactor: 2, MaxBatchBytes: 400, MaxMembers: 6}),
+		bench: newBench(rt, Config{MaxMembers: 6, Ledger: ledger.Config{SnapshotMinimum: 40, SnapshotFactor: 2, MaxBatchBytes: 400}}),
 		rt:    rt, floor: map[record.PartitionID]record.Offset{},
 		commits: map[message.Token]message.GroupOffset{}, fetches: map[message.Token]map[record.PartitionID]record.Offset{},
 	}
@@ -248,7 +249,7 @@ func codeOf(m message.Reply) message.Code {
 }
 
 func (w *world) stale(m message.Request) bool {
-	g := w.c.shards[0].state.groups[worldGroup]
+	g := w.c.shards.Books()[0].state.groups[worldGroup]
 	current := func(id string) (*member, bool) {
 		if g == nil {
 			return nil, false
@@ -342,7 +343,7 @@ func (w *world) check() {
 	if _, serving := w.c.Digest(0); !serving {
 		return
 	}
-	g := w.c.shards[0].state.groups[worldGroup]
+	g := w.c.shards.Books()[0].state.groups[worldGroup]
 	for _, a := range w.processes {
 		if g == nil || g.members[a.id] == nil {
 			continue

@@ -280,5 +280,5 @@ func TestIdleGroupsCostNothing(t *testing.T) {
 		b.ask(quiet)
 	}
 	require.Equal(t, end, b.end, "heartbeats without news write nothing")
-	require.Equal(t, 10_001, b.c.shards[0].state.timers.Len(), "one timer for each group and member")
+	require.Equal(t, 10_001, b.c.shards.Books()[0].state.timers.Len(), "one timer for each group and member")
 }

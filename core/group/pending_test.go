@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -91,7 +92,6 @@ func TestAReplyThatWaitsTooLongIsGivenWithoutCertainty(t *testing.T) {
 	require.Empty(t, b.answers, "each is answered once")
 	b.hold = false
 	require.Equal(t, record.Offset(3), b.position("g", p))
-	require.Equal(t, message.Never, b.c.shards[0].patience, "what rests costs nothing")
 	b.sound()
 }
 
@@ -227,7 +227,7 @@ func TestANewLeadershipDropsWhatTheOldOneKnew(t *testing.T) {
 }
 
 func TestAShardThatIsFarBehindTakesNoMore(t *testing.T) {
-	b := newBench(t, Config{MaxWaiting: 2})
+	b := newBench(t, Config{Ledger: ledger.Config{MaxWaiting: 2}})
 	p := parts(b.topic("orders", 1), 0)[0]
 	b.hold = true
 	b.send(outside("g", p, 1))
@@ -256,7 +256,7 @@ func TestAStateThatCannotBeHalts(t *testing.T) {
 	b.noLoad = true
 	b.failover()
 	both := memberValue{epoch: 1, previous: 1, assigned: parts(5, 0)}
-	batches := encodeBatches([]change{
+	batches := ledger.Encode([]change{
 		{key{kind: kindMember, group: "g", member: "a"}, both},
 		{key{kind: kindMember, group: "g", member: "z"}, both},
 	}, 0, 1<<20)

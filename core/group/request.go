@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
@@ -28,10 +29,13 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 		return
 	}
 	reply := s.handle(now, m)
-	s.append(now, out, nil)
-	s.answer(now, token, m, reply)
-	s.flush(now, out)
-	c.fresh = false
+	switch m.(type) {
+	case *message.FetchOffsets, *message.DescribeGroup:
+		s.Answer(now, token, m, reply, ledger.Confirmed, out)
+	default:
+		s.Answer(now, token, m, reply, ledger.Written, out)
+	}
+	s.Flush(now, out)
 }
 
 // refusal is why a request is not granted.
@@ -46,7 +50,7 @@ func refused(code message.Code, format string, args ...any) *refusal {
 
 // refuse answers at once; only for what shows nothing of a shard's state.
 func (c *Coordinator) refuse(token message.Token, m message.Request, r refusal, out *Out) {
-	out.Replies = append(out.Replies, Reply{token, message.Fail(m, r.code, r.detail)})
+	out.Replies = append(out.Replies, Reply{Token: token, Msg: message.Fail(m, r.code, r.detail)})
 }
 
 // serves finds the shard of a group, when it can take a request.
@@ -62,14 +66,14 @@ func (c *Coordinator) serves(group string) (*shard, *refusal) {
 		return nil, refused(message.CoordinatorNotAvailable, "the topic %s is not there yet; try again", TopicName)
 	}
 	index := Shard(group, shards)
-	s := c.led(index)
+	s, led := c.shards.Led(index)
 	switch {
-	case s == nil:
+	case !led:
 		return nil, refused(message.NotCoordinator, "this broker does not lead shard %d of %s; ask again who coordinates the group", index, TopicName)
-	case s.phase != serving:
+	case s.Phase() != ledger.Serving:
 		return nil, refused(message.CoordinatorLoadInProgress, "shard %d of %s is being loaded; try again", index, TopicName)
-	case s.queue.waiting >= c.cfg.MaxWaiting:
-		return nil, refused(message.CoordinatorLoadInProgress, "%d requests wait for shard %d of %s to be replicated; try again later", s.queue.waiting, index, TopicName)
+	case s.Full():
+		return nil, refused(message.CoordinatorLoadInProgress, "%d requests wait for shard %d of %s to be replicated; try again later", s.Waiting(), index, TopicName)
 	}
 	return s, nil
 }

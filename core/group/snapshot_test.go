@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 func TestALogThatGrowsIsReplacedByASnapshot(t *testing.T) {
-	b := newBench(t, Config{SnapshotMinimum: 50, MaxBatchBytes: 600})
+	b := newBench(t, Config{Ledger: ledger.Config{SnapshotMinimum: 50, MaxBatchBytes: 600}})
 	orders := b.topic("orders", 8)
 	a := b.process("g", "a", "orders")
 	a.beat()
@@ -29,13 +30,13 @@ func TestALogThatGrowsIsReplacedByASnapshot(t *testing.T) {
 }
 
 func TestASnapshotGoesOnBetweenRequests(t *testing.T) {
-	b := newBench(t, Config{SnapshotMinimum: 150, SnapshotFactor: 2, MaxBatchBytes: 200})
+	b := newBench(t, Config{Ledger: ledger.Config{SnapshotMinimum: 150, SnapshotFactor: 2, MaxBatchBytes: 200}})
 	orders := b.topic("orders", 50)
 	names := func(i int) string { return fmt.Sprintf("group-%02d", i) }
 	for i := range 50 {
 		b.ask(outside(names(i), parts(orders, 0)[0], 1))
 	}
-	require.Nil(t, b.c.shards[0].snapshot)
+	require.False(t, b.c.shards.Books()[0].Snapshotting())
 	b.hold = true
 	for i := range 70 {
 		b.send(outside(names(i%50), parts(orders, 1)[0], record.Offset(i)))
@@ -61,18 +62,18 @@ func TestASnapshotGoesOnBetweenRequests(t *testing.T) {
 }
 
 func TestASnapshotWithoutItsEndIsNoSnapshot(t *testing.T) {
-	b := newBench(t, Config{SnapshotMinimum: 20, SnapshotFactor: 2, MaxBatchBytes: 150})
+	b := newBench(t, Config{Ledger: ledger.Config{SnapshotMinimum: 20, SnapshotFactor: 2, MaxBatchBytes: 150}})
 	orders := b.topic("orders", 8)
 	for i := range 8 {
 		b.ask(outside(fmt.Sprintf("g%d", i), parts(orders, int32(i))[0], 1))
 	}
 	b.hold = true
-	for i := 0; b.c.shards[0].snapshot == nil; i++ {
+	for i := 0; !b.c.shards.Books()[0].Snapshotting(); i++ {
 		b.send(outside("g0", parts(orders, 0)[0], record.Offset(i)))
 	}
 	b.commit(len(b.log)) // the begin marker is in, the first part is under way
 	b.settle()
-	require.NotNil(t, b.c.shards[0].snapshot)
+	require.True(t, b.c.shards.Books()[0].Snapshotting())
 	b.takeOver()
 	require.Empty(t, b.trims)
 	b.sound()
@@ -106,7 +107,7 @@ func TestBatchesStayBelowTheLimit(t *testing.T) {
 // A decision of several batches may be cut by a crash after any of them.
 func TestADecisionThatWasCutIsMended(t *testing.T) {
 	for cut := 0; ; cut++ {
-		b := newBench(t, Config{MaxBatchBytes: 1})
+		b := newBench(t, Config{Ledger: ledger.Config{MaxBatchBytes: 1}})
 		orders := b.topic("orders", 4)
 		members := []*process{b.process("g", "a", "orders"), b.process("g", "b", "orders"), b.process("g", "c", "orders")}
 		for range 3 {

@@ -14,7 +14,7 @@ import (
 type kind uint8
 
 const (
-	kindMarker kind = 1 // a mark in the log; changes nothing
+	// 1 is a mark of the ledger, which changes nothing.
 	kindFloor  kind = 2 // the shard's epoch floor
 	kindGroup  kind = 3
 	kindMember kind = 4
@@ -29,7 +29,6 @@ type key struct {
 	group  string
 	member string             // of members and targets
 	id     record.PartitionID // of offsets
-	mark   mark               // of markers
 }
 
 // value is what a record sets its key to; nil removes it (a tombstone). Values
@@ -41,17 +40,6 @@ type change struct {
 	key   key
 	value value
 }
-
-// mark is the meaning of a marker.
-type mark uint8
-
-const (
-	markBegin   mark = 1 // a snapshot of the whole state begins
-	markEnd     mark = 2 // the snapshot that began last is complete
-	markBarrier mark = 3 // committed, it settles all that was written before it
-)
-
-type markerValue struct{ run uint64 }
 
 // floorValue is the highest epoch that any removed group of the shard had. New
 // groups start above it, so that a group made again under an old name never
@@ -106,7 +94,6 @@ func (t turn) after(other turn) bool {
 	return t.member == other.member && t.epoch == other.epoch && other.number > 0 && t.number > other.number
 }
 
-func (markerValue) isValue() {}
 func (floorValue) isValue()  {}
 func (groupValue) isValue()  {}
 func (memberValue) isValue() {}

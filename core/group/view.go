@@ -3,6 +3,7 @@ package group
 import (
 	"hash/fnv"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -32,14 +33,14 @@ type ShardView struct {
 
 // Views describes the shards that this broker leads, in order.
 func (c *Coordinator) Views() []ShardView {
-	views := make([]ShardView, len(c.shards))
-	for i, s := range c.shards {
+	views := make([]ShardView, len(c.shards.Books()))
+	for i, s := range c.shards.Books() {
 		views[i] = ShardView{
-			Shard:   s.index,
-			Epoch:   s.epoch,
-			Serving: s.phase == serving,
-			Pending: s.queue.pending,
-			Waiting: s.queue.waiting,
+			Shard:   s.Index(),
+			Epoch:   s.Epoch(),
+			Serving: s.Phase() == ledger.Serving,
+			Pending: s.Pending(),
+			Waiting: s.Waiting(),
 			Groups:  len(s.state.groups),
 		}
 		for _, name := range order.Keys(s.state.groups) {
@@ -53,14 +54,14 @@ func (c *Coordinator) Views() []ShardView {
 // EachOwner visits every right to commit in the shards that serve: by shard,
 // group, member and partition. It stops when visit returns false.
 func (c *Coordinator) EachOwner(visit func(index int32, o Owner) bool) {
-	for _, s := range c.shards {
-		if s.phase != serving {
+	for _, s := range c.shards.Books() {
+		if s.Phase() != ledger.Serving {
 			continue
 		}
 		for _, name := range order.Keys(s.state.groups) {
 			for _, m := range s.state.groups[name].seats {
 				for _, p := range m.holds() {
-					if m.mayCommit(p) && !visit(s.index, Owner{name, p, m.id, m.epoch}) {
+					if m.mayCommit(p) && !visit(s.Index(), Owner{name, p, m.id, m.epoch}) {
 						return
 					}
 				}
@@ -73,8 +74,8 @@ func (c *Coordinator) EachOwner(visit func(index int32, o Owner) bool) {
 // shards that serve: by shard, group and member. It stops when visit returns
 // false. A group has one member under an instance, whose process may be away.
 func (c *Coordinator) EachInstance(visit func(group, instance, member string) bool) {
-	for _, s := range c.shards {
-		if s.phase != serving {
+	for _, s := range c.shards.Books() {
+		if s.Phase() != ledger.Serving {
 			continue
 		}
 		for _, name := range order.Keys(s.state.groups) {
@@ -91,8 +92,8 @@ func (c *Coordinator) EachInstance(visit func(group, instance, member string) bo
 // it is not serving. Equal states have equal digests. It includes what is
 // pending.
 func (c *Coordinator) Digest(index int32) (digest uint64, ok bool) {
-	s := c.led(index)
-	if s == nil || s.phase != serving {
+	s, led := c.shards.Led(index)
+	if !led || s.Phase() != ledger.Serving {
 		return 0, false
 	}
 	return s.state.digest(), true
@@ -102,7 +103,7 @@ func (c *Coordinator) Digest(index int32) (digest uint64, ok bool) {
 // from the log start on) gives: INV-23 holds when it equals Digest.
 func Fold(batches []byte) (uint64, error) {
 	s := newState()
-	err := eachRecord(batches, func(_ record.Offset, c change) { s.apply(c) })
+	err := ledger.Each(batches, decode, func(_ record.Offset, c change) { s.apply(c) })
 	return s.digest(), err
 }
 
@@ -115,7 +116,7 @@ func (f *Folding) Take(batches []byte) error {
 	if f.state == nil {
 		f.state = newState()
 	}
-	return eachRecord(batches, func(_ record.Offset, c change) { f.state.apply(c) })
+	return ledger.Each(batches, decode, func(_ record.Offset, c change) { f.state.apply(c) })
 }
 
 // Digest is what Fold gives for all that was taken.
@@ -131,7 +132,7 @@ func (s *state) digest() uint64 {
 	h := fnv.New64a()
 	var scratch []byte
 	s.each(func(c change) {
-		scratch = appendValue(appendKey(scratch[:0], c.key), c.value)
+		scratch = c.AppendValue(c.AppendKey(scratch[:0]))
 		h.Write(scratch)
 	})
 	return h.Sum64()
@@ -139,10 +140,4 @@ func (s *state) digest() uint64 {
 
 // Shard is the shard that holds a group when there are shards of them (the
 // FNV-1a hash of its name).
-func Shard(group string, shards int32) int32 {
-	h := uint32(2166136261)
-	for i := range len(group) {
-		h = (h ^ uint32(group[i])) * 16777619
-	}
-	return int32(h % uint32(shards))
-}
+func Shard(group string, shards int32) int32 { return ledger.Shard(group, shards) }
