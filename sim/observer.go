@@ -43,7 +43,7 @@ func newObservers() []Observer {
 		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{},
 		&staleInert{}, &membersThere{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
-		&quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
+		&closedFiles{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
 	}
 }
 

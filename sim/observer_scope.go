@@ -91,6 +91,7 @@ func (*singleLeaders) Looks() scope      { return ofReplicas | ofImages }
 func (*decidedReads) Looks() scope       { return ofReplies }
 func (*trueAnswers) Looks() scope        { return ofReplies }
 func (*exactRecovery) Looks() scope      { return 0 }
+func (*closedFiles) Looks() scope        { return 0 }
 func (*derivedState) Looks() scope       { return ofCuts | ofReplicas }
 func (*damageSeen) Looks() scope         { return ofReads | ofReplicas }
 func (*syncFirst) Looks() scope          { return ofSaves | ofSends | ofReplies }

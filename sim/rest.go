@@ -39,6 +39,7 @@ func (w *World) unrest(most int) []string {
 		w.partitionUnrest(add)
 		w.moveUnrest(add)
 		w.groupUnrest(add)
+		w.leftoverUnrest(add)
 	}
 	w.requestUnrest(add)
 	for _, u := range w.clients {

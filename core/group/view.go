@@ -70,6 +70,38 @@ func (c *Coordinator) EachOwner(visit func(index int32, o Owner) bool) {
 	}
 }
 
+// Kept is one committed position that a shard keeps.
+type Kept struct {
+	Group     string
+	Partition record.PartitionID
+	// Since is the wall time from which on it is not in use: when the group became
+	// empty, or when it was committed if that was later; -1 as long as the group has
+	// members.
+	Since record.Timestamp
+}
+
+// EachKept visits the committed positions in the shards that serve: by shard, group
+// and partition. It stops when visit returns false.
+func (c *Coordinator) EachKept(visit func(index int32, k Kept) bool) {
+	for _, s := range c.shards.Books() {
+		if s.Phase() != ledger.Serving {
+			continue
+		}
+		for _, name := range order.Keys(s.state.groups) {
+			g := s.state.groups[name]
+			for _, p := range g.storedIDs() {
+				k := Kept{Group: name, Partition: p, Since: occupied}
+				if len(g.seats) == 0 {
+					k.Since = max(g.record.emptySince, g.offsets[p].at)
+				}
+				if !visit(s.Index(), k) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // EachInstance visits the members that are there under an instance id, in the
 // shards that serve: by shard, group and member. It stops when visit returns
 // false. A group has one member under an instance, whose process may be away.

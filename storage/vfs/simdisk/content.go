@@ -25,6 +25,7 @@ type content struct {
 	shared  bool     // with a clone: copy before writing in place
 	spare   [][]byte // the old of pages that were synced, for the next ones
 	gone    bool     // has no name any more; counts no longer as used
+	lost    bool     // nobody has asked for that
 	bad     []int64  // numbers of sectors that cannot be read, until they are written
 }
 

@@ -177,6 +177,7 @@ func (d *Disk) LoseFile(random *chance.Stream, limit Limit) (Damage, bool) {
 	}
 	v := fit[random.Below(int64(len(fit)))]
 	d.forget(entry{file: v.file})
+	v.file.lost = true
 	v.in.seen.unset(v.name)
 	v.in.durable.unset(v.name)
 	return Damage{Kind: Lose, Path: v.path, Size: int64(len(v.file.data))}, true

@@ -34,6 +34,7 @@ type Disk struct {
 	capacity int64  // in bytes; 0: no limit
 	used     int64
 	locked   []string
+	open     map[*content]int // how often each file is open
 	stats    Stats
 
 	crashed   bool
@@ -170,6 +171,7 @@ func (d *Disk) begin(op Op) (skip bool, err error) {
 func (d *Disk) newLife() {
 	d.life++
 	d.locked = nil
+	clear(d.open)
 	d.crashed = false
 	d.crashIn, d.syncFails, d.failWrite = countdown{}, countdown{}, countdown{}
 	d.exactHit = false

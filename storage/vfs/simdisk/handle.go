@@ -43,7 +43,7 @@ func (d *Disk) Create(name string) (vfs.File, error) {
 	if crash != nil {
 		return nil, crash
 	}
-	return &handle{d, d.life, file}, nil
+	return d.opens(file), nil
 }
 
 // Open opens an existing file.
@@ -59,7 +59,16 @@ func (d *Disk) Open(name string) (vfs.File, error) {
 	if !found || in.seen[i].file == nil {
 		return nil, missing("open", name)
 	}
-	return &handle{d, d.life, in.seen[i].file}, nil
+	return d.opens(in.seen[i].file), nil
+}
+
+// opens makes a handle and counts it.
+func (d *Disk) opens(file *content) *handle {
+	if d.open == nil {
+		d.open = map[*content]int{}
+	}
+	d.open[file]++
+	return &handle{d, d.life, file}
 }
 
 func (h *handle) usable() error {
@@ -199,6 +208,11 @@ func (h *handle) Sync() error {
 
 // Close ends the use of the file.
 func (h *handle) Close() error {
+	if d := h.disk; d != nil && d.life == h.life {
+		if d.open[h.file]--; d.open[h.file] == 0 {
+			delete(d.open, h.file)
+		}
+	}
 	h.disk = nil
 	return nil
 }

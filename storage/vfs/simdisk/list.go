@@ -9,6 +9,32 @@ type File struct {
 	Named   bool    // its name is synced, too
 }
 
+// Opened lists the names of the files that the process has open, each as often as it
+// is open, by folder and name; nameless is how many more are open that have no name
+// any more, because it was taken away.
+func (d *Disk) Opened() (names []string, nameless int) {
+	for file, times := range d.open {
+		if !file.lost {
+			nameless += times
+		}
+	}
+	var visit func(f *folder, path string)
+	visit = func(f *folder, path string) {
+		for _, e := range f.seen {
+			if e.dir != nil {
+				visit(e.dir, path+e.name+"/")
+				continue
+			}
+			for range d.open[e.file] {
+				names = append(names, path+e.name)
+				nameless--
+			}
+		}
+	}
+	visit(d.root, "")
+	return names, nameless
+}
+
 // Files lists all files, by folder and name.
 func (d *Disk) Files() []File {
 	var list []File

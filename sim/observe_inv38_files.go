@@ -1,0 +1,31 @@
+package sim
+
+import "strings"
+
+// closedFiles is INV-38 for open files: at rest no node holds a file that has no
+// name any more, nor any file twice. What is open for nothing is never closed again.
+type closedFiles struct{ blind }
+
+func (*closedFiles) Invariant() string { return "INV-38" }
+
+func (o *closedFiles) Rested(w *World) {
+	for _, n := range w.nodes[1:] {
+		if n.up {
+			names, nameless := n.drive.disk.Opened()
+			o.judge(w, n, names, nameless)
+		}
+	}
+}
+
+func (*closedFiles) judge(w *World, n *Node, names []string, nameless int) {
+	if nameless > 0 {
+		w.fail("INV-38", n.id, "a file that is gone is held open", "node %d holds %d files open at rest that have no name any more", n.id, nameless)
+		return
+	}
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			w.fail("INV-38", n.id, "a file is open twice", "node %d holds %s open %d times at rest", n.id, names[i], strings.Count(strings.Join(names, "\n")+"\n", names[i]+"\n"))
+			return
+		}
+	}
+}
