@@ -30,9 +30,7 @@ func (p *partition) startAnew(start record.Offset) error {
 	if err := p.letGo(p.end); err != nil {
 		return err
 	}
-	for _, s := range p.segments {
-		p.store.handles.drop(s)
-	}
+	p.dropAll()
 	if !p.unborn {
 		// From here on nothing is certain about the old log. The lower start fits
 		// both.
@@ -68,6 +66,16 @@ func (p *partition) startAnew(start record.Offset) error {
 		return err
 	}
 	return removeAll(d, p.dir+deletedSuffix)
+}
+
+// dropAll closes the files of a log that goes, those behind a damage, too.
+func (p *partition) dropAll() {
+	for _, s := range p.segments {
+		p.store.handles.drop(s)
+	}
+	for _, s := range p.beyond {
+		p.store.handles.drop(s)
+	}
 }
 
 // makeEmpty makes a folder with an empty log, durably, but for its own name.
@@ -114,9 +122,7 @@ func (s *Store) remove(id record.PartitionID) error {
 	if err := p.letGo(p.end); err != nil {
 		return err
 	}
-	for _, seg := range p.segments {
-		s.handles.drop(seg)
-	}
+	p.dropAll()
 	if !p.unborn { // a folder that is missing is no damage from here on
 		if err := s.marks.set(p.slot, func(s *slot) { s.leaving = true }); err != nil {
 			return err

@@ -185,6 +185,7 @@ func (m *Manager) drop(now message.Now, r *replica, out *Out) {
 	m.touch(r)
 	m.leaveRole(now, r, out)
 	m.timers.Stop(&r.care)
+	m.timers.Stop(&r.idle)
 	m.drained(r.unflushed.bytes)
 	delete(m.replicas, r.id)
 	m.firstCut = max(m.firstCut, r.cut+1)

@@ -132,6 +132,21 @@ func TestRecordsAgeWithoutATimerForWhatHoldsNone(t *testing.T) {
 	}
 }
 
+// Producers are kept for a week, records of a topic perhaps for a minute.
+func TestRecordsGrowOldWhateverIsKnownOfTheirProducers(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{SegmentBytes: 1, RetentionTime: message.Minute}, 1, 2)
+	w.node(1).produce(message.AcksAll, numbered(batch("a", 1), 5, 0))
+	w.run()
+	w.elect(p0, 2, 1, 2) // it followed, and knows the producer
+	w.run()
+	w.pass(2 * message.Minute)
+	for _, n := range w.nodes {
+		require.EqualValues(t, 1, n.view(p0).Start)
+		require.Equal(t, 1, n.m.Log(p0).Producers())
+	}
+}
+
 func TestInternalTopicsAreNotRetired(t *testing.T) {
 	w := newWorld(t, 1)
 	w.create(p0, message.TopicConfig{SegmentBytes: 1, RetentionTime: message.Second, RetentionBytes: 1, Internal: true}, 1)
@@ -152,7 +167,7 @@ func TestIdleProducersAreForgotten(t *testing.T) {
 	w.pass(3 * message.Minute)
 	for _, n := range w.nodes {
 		require.Zero(t, n.m.Log(p0).Producers())
-		require.False(t, n.m.replicas[p0].care.IsSet())
+		require.False(t, n.m.replicas[p0].idle.IsSet())
 	}
 }
 

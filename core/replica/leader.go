@@ -51,7 +51,9 @@ func (m *Manager) lead(now message.Now, r *replica, out *Out) {
 	l.advance(m, now, out)
 	l.agreeOnStart(m, now, out)
 	l.watchLag(m, now)
+	m.timers.Stop(&r.care) // of an earlier leadership
 	r.takeCare(m, now)
+	r.watchProducers(m, now)
 }
 
 // depose ends a leadership. Whoever waits on it learns so now: judged later,

@@ -39,7 +39,8 @@ type replica struct {
 	lead   *leader            // at most one of the two is set
 	follow *follower
 
-	care            timer // retention and idle producers
+	care            timer // retention, as long as it leads
+	idle            timer // idle producers
 	sinceCheckpoint struct {
 		bytes   int64
 		batches int
@@ -49,7 +50,7 @@ type replica struct {
 
 func created(m *Manager, s *PartitionState) *replica {
 	r := &replica{id: s.ID, log: log.New(0), cut: m.firstCut, led: record.NoLeaderEpoch}
-	r.care.Due = (*careTimer)(r)
+	r.care.Due, r.idle.Due = (*careTimer)(r), (*idleTimer)(r)
 	m.touch(r)
 	return r
 }
@@ -67,7 +68,7 @@ func restored(m *Manager, found effect.RecoveredLog) *replica {
 		r.damage = damage{what: "recovery: " + err.Error(), whole: true, reported: true}
 		r.log = log.New(found.Start)
 	}
-	r.care.Due = (*careTimer)(r)
+	r.care.Due, r.idle.Due = (*careTimer)(r), (*idleTimer)(r)
 	r.appended, r.flushed, r.trimmed = r.log.End(), r.log.End(), r.log.Start()
 	r.highWatermark = min(max(found.HighWatermark, r.log.Start()), r.log.End())
 	m.touch(r)
@@ -88,7 +89,7 @@ func (r *replica) append(m *Manager, now message.Now, headers []record.Header, b
 	r.sinceCheckpoint.batches += len(headers)
 	out.Add(effect.Append{Log: r.id, Cut: r.cut, Base: base, End: end, Batches: batches})
 	out.Add(effect.Flush{Log: r.id, Cut: r.cut})
-	r.takeCare(m, now)
+	r.watchProducers(m, now)
 	m.touch(r)
 }
 

@@ -14,23 +14,20 @@ const (
 	careMax   = message.Hour
 )
 
-// careTimer is a replica as the owner of its care timer.
+// careTimer is a replica as the owner of the timer by which records grow old.
 type careTimer replica
 
 func (c *careTimer) expire(m *Manager, now message.Now, out *Out) {
 	r := (*replica)(c)
-	if r.log.Producers() > 0 {
-		r.log.ExpireProducers(now.Mono, m.cfg.ProducerIdle)
-		m.touch(r)
-	}
 	if r.lead != nil {
 		r.lead.retire(m, now, out)
+		r.takeCareAfter(m, now, careAgain)
 	}
-	r.takeCareAfter(m, now, careAgain)
 }
 
-// takeCare arms the timer by which records and idle producers are forgotten,
-// if the log holds any that time will ever make forget.
+// takeCare arms the timer by which records are retired, if the replica leads and
+// the log holds any that time will ever retire. One that is armed already comes
+// soon enough: records grow old in their order.
 func (r *replica) takeCare(m *Manager, now message.Now) {
 	if !r.care.IsSet() {
 		r.takeCareAfter(m, now, careMin)
@@ -39,20 +36,30 @@ func (r *replica) takeCare(m *Manager, now message.Now) {
 
 // takeCareAfter is takeCare with a pause of at least least.
 func (r *replica) takeCareAfter(m *Manager, now message.Now, least message.Duration) {
-	pause := message.Duration(-1)
-	if r.log.Producers() > 0 {
-		pause = m.cfg.ProducerIdle / 4
+	if r.lead == nil {
+		return
 	}
-	if r.lead != nil {
-		if at, ok := r.log.RetireAt(r.retention); ok {
-			due := untilWall(now.Wall, at)
-			if pause < 0 || due < pause {
-				pause = due
-			}
-		}
+	if at, ok := r.log.RetireAt(r.retention); ok {
+		m.timers.Set(&r.care, now.Mono.Add(max(untilWall(now.Wall, at), least)))
 	}
-	if pause >= 0 {
-		m.timers.Set(&r.care, now.Mono.Add(max(pause, least)))
+}
+
+// idleTimer is a replica as the owner of the timer by which idle producers are
+// forgotten.
+type idleTimer replica
+
+func (c *idleTimer) expire(m *Manager, now message.Now, _ *Out) {
+	r := (*replica)(c)
+	r.log.ExpireProducers(now.Mono, m.cfg.ProducerIdle)
+	m.touch(r)
+	r.watchProducers(m, now)
+}
+
+// watchProducers arms the timer by which idle producers are forgotten, if the log
+// knows any.
+func (r *replica) watchProducers(m *Manager, now message.Now) {
+	if !r.idle.IsSet() && r.log.Producers() > 0 {
+		m.timers.Set(&r.idle, now.Mono.Add(max(m.cfg.ProducerIdle/4, careMin)))
 	}
 }
 
