@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -70,4 +72,36 @@ func TestACommitThatComesOutOfItsTurnIsRefused(t *testing.T) {
 	s.passed()
 	take(1, 60, 70)
 	s.refused("INV-24", `takes commit 1 of member "m" of group "g"`)
+}
+
+func TestADeposedCoordinatorMaySayAgainWhatItHadAcknowledged(t *testing.T) {
+	s, o := newStage(t), &committedOffsets{}
+	asked := &message.CommitOffsets{Group: "g", Member: "m", MemberEpoch: 3}
+	ledBy := func(node message.NodeID) {
+		image := s.cluster()
+		shards := &message.TopicChange{ID: 6, Name: offsetsTopic, Config: message.TopicConfig{Internal: true}}
+		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Topic: shards}))
+		state := &message.PartitionChange{ID: record.PartitionID{Topic: 6}, Replicas: []message.NodeID{1, 2, 3}, ISR: []message.NodeID{1, 2, 3}, Leader: node}
+		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Partition: state}))
+		s.book.part(state.ID).state = state
+	}
+	take := func(node, number int) bool {
+		s.stats.Steps += 10
+		asked.Number = uint64(number)
+		return o.inTurn(s.World, s.nodes[node], asked, record.PartitionID{Topic: 7}, s.stats.Steps-1)
+	}
+	ledBy(1)
+	require.True(t, take(1, 1))
+	require.True(t, take(1, 3))
+	ledBy(3)
+	require.False(t, take(2, 1), "it tells of a commit that was acknowledged before")
+	s.passed()
+	require.True(t, take(2, 2))
+	s.refused("INV-24", "node 2 takes commit 2")
+	s, o = newStage(t), &committedOffsets{}
+	ledBy(1)
+	require.True(t, take(1, 1))
+	require.True(t, take(1, 3))
+	take(1, 1) // by the one that knows of the commit between
+	s.refused("INV-24", "node 1 takes commit 1")
 }

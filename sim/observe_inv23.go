@@ -116,6 +116,13 @@ func (w *World) shardForsaken(g string) bool {
 	return p != nil && p.forsaken()
 }
 
+// deposedFromShard says that the shard of a group is led by another node than
+// this one, which may not have heard of it.
+func (w *World) deposedFromShard(n *Node, g string) bool {
+	p := w.shardBook(g)
+	return p != nil && p.state != nil && int32(p.state.Leader) != n.id
+}
+
 // shardBook is the partition that holds a group; nil: it is not known.
 func (w *World) shardBook(g string) *partBook {
 	if w.newest() == nil {

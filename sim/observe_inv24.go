@@ -35,8 +35,11 @@ type memberClaim struct {
 }
 
 // ackedTurn is the last of a member's numbered commits that was acknowledged, the
-// step in which it came and that of the answer.
-type ackedTurn struct{ number, came, at uint64 }
+// step in which it came and that of the answer; told are all that were, in order.
+type ackedTurn struct {
+	number, came, at uint64
+	told             []uint64
+}
 
 // asking is a request on its way through a node.
 type asking struct {
@@ -169,8 +172,7 @@ func (o *committedOffsets) stored(w *World, n *Node, token message.Token, m *mes
 		return
 	}
 	for i := range m.Offsets {
-		if m.Offsets[i].Code == message.None {
-			o.inTurn(w, n, asked, asked.Offsets[i].ID, came)
+		if m.Offsets[i].Code == message.None && o.inTurn(w, n, asked, asked.Offsets[i].ID, came) {
 			b := o.claims[claim{asked.Group, asked.Offsets[i].ID}]
 			b.acked = append(b.acked, commitAcked{commitAsked{asked.Offsets[i].Offset, came}, w.stats.Steps})
 		}
@@ -178,22 +180,33 @@ func (o *committedOffsets) stored(w *World, n *Node, token message.Token, m *mes
 }
 
 // inTurn judges a commit that a member has followed with another one, which was
-// acknowledged before this attempt of it came: it must not be taken any more.
-func (o *committedOffsets) inTurn(w *World, n *Node, asked *message.CommitOffsets, id record.PartitionID, came uint64) {
+// acknowledged before this attempt of it came: it must not be taken any more. It
+// says whether the answer tells of a commit that had not been acknowledged yet.
+//
+// One that had been says nothing new, and a coordinator that has been deposed and
+// has not heard of it may say it again: what it answers for was taken in its turn,
+// and nothing that it writes now can commit.
+func (o *committedOffsets) inTurn(w *World, n *Node, asked *message.CommitOffsets, id record.PartitionID, came uint64) bool {
 	if asked.Member == "" || asked.Number == 0 {
-		return
+		return true
 	}
 	if o.turns == nil {
 		o.turns = map[memberClaim]ackedTurn{}
 	}
 	at := memberClaim{claim{asked.Group, id}, asked.Member, asked.MemberEpoch}
 	last := o.turns[at]
+	place, again := slices.BinarySearch(last.told, asked.Number)
 	switch {
 	case asked.Number > last.number:
-		o.turns[at] = ackedTurn{asked.Number, came, w.stats.Steps}
+		o.turns[at] = ackedTurn{asked.Number, came, w.stats.Steps, append(last.told, asked.Number)}
+	case again && w.deposedFromShard(n, asked.Group):
 	case asked.Number < last.number && last.at < came && !o.wiped[asked.Group].may(last.came) && !w.shardGivenUp(asked.Group):
 		w.fail("INV-24", n.id, "a commit is taken out of its turn", "node %d takes commit %d of member %q of group %q for partition %s, although it had come after commit %d was acknowledged", n.id, asked.Number, asked.Member, asked.Group, id, last.number)
+	case !again:
+		last.told = slices.Insert(last.told, place, asked.Number)
+		o.turns[at] = last
 	}
+	return !again
 }
 
 // told judges what a fetch is told.

@@ -111,6 +111,24 @@ func TestPositionsOfEveryKind(t *testing.T) {
 	}
 }
 
+// A leader that has just been elected shows no log start before the in-sync set
+// agrees on it. What the leader before told when it was asked for the start of
+// the log still holds.
+func TestTheLogStartThatWasLookedUpIsTold(t *testing.T) {
+	s := newPlay(t, nil)
+	s.do(func(op Op) Input {
+		return Assign{Op: op, Partitions: []Start{{Place{"orders", 0}, Position{Kind: AtEarliest}}}}
+	})
+	s.metadata()
+	call, _ := next[*message.ListOffsets](s)
+	s.answer(call, &message.ListOffsetsReply{Partitions: []message.ListedOffset{{ID: orders0, Offset: 345}}})
+	s.fetched(message.FetchedPartition{HighWatermark: 400, LogStart: -1, Records: stored(345, 5, "a")})
+	polled := s.done[s.poll(1, 0)].Polled
+	require.Len(t, polled, 1)
+	require.Equal(t, record.Offset(345), polled[0].LogStart)
+	require.Equal(t, record.Offset(400), polled[0].HighWatermark)
+}
+
 func TestSeekDropsWhatWasFetched(t *testing.T) {
 	s := readingFrom(t, 0, nil, ResetNone)
 	old, _ := next[*message.Fetch](s)

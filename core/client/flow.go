@@ -195,6 +195,12 @@ func (f *flow) outOfRange() {
 
 // listed takes in the offset that was looked up.
 func (f *flow) listed(offset record.Offset) {
+	switch f.seek.Kind { // the next fetch may be answered by a leader that cannot show its bounds yet
+	case AtEarliest:
+		f.seen(f.high, offset)
+	case AtLatest:
+		f.seen(offset, f.low)
+	}
 	reset, from := f.reset, f.from
 	f.land(offset, record.NoLeaderEpoch)
 	f.reset = false

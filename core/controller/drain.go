@@ -24,7 +24,7 @@ func (c *Controller) drainBroker(m *message.DrainBroker) *decision {
 	if !m.Undo {
 		if most, others := c.mostReplicas(m.Node), c.others(m.Node); most > others {
 			reply.Code = message.InvalidReplicationFactor
-			reply.Detail = fmt.Sprintf("broker %d holds partitions with %d replicas, but only %d other brokers are there to hold them", m.Node, most, others)
+			reply.Detail = fmt.Sprintf("partitions on brokers that are drained would have %d replicas, but besides broker %d only %d brokers are there to hold them", most, m.Node, others)
 			return d
 		}
 	}
@@ -34,10 +34,13 @@ func (c *Controller) drainBroker(m *message.DrainBroker) *decision {
 	return d
 }
 
-// mostReplicas is the highest replication factor of what a broker holds.
+// mostReplicas is the highest replication factor of what has to move when a broker
+// is drained: of what it holds, and of what those hold that are being drained
+// already. These may need the broker although it holds nothing itself.
 func (c *Controller) mostReplicas(n message.NodeID) (most int) {
+	leaves := func(m message.NodeID) bool { return m == n || c.image.Shuns(m) }
 	for p := range c.image.Partitions() {
-		if slices.Contains(p.Replicas, n) {
+		if slices.ContainsFunc(p.Replicas, leaves) {
 			most = max(most, metadata.Factor(p), len(p.Target))
 		}
 	}

@@ -74,9 +74,21 @@ func TestADrainThatCannotEndIsRefused(t *testing.T) {
 	w.create("t", ids{11, 12, 13})
 	require.Equal(t, &message.DrainBrokerReply{
 		Code:   message.InvalidReplicationFactor,
-		Detail: "broker 11 holds partitions with 3 replicas, but only 2 other brokers are there to hold them",
+		Detail: "partitions on brokers that are drained would have 3 replicas, but besides broker 11 only 2 brokers are there to hold them",
 	}, w.ask(&message.DrainBroker{Node: 11}))
 	require.Equal(t, message.BrokerIDNotRegistered, w.ask(&message.DrainBroker{Node: 99}).(*message.DrainBrokerReply).Code)
+}
+
+// An empty broker may be the one that the drain of another one needs.
+func TestADrainLeavesEarlierDrainsTheirWayOut(t *testing.T) {
+	w := newWorld(t, 5, 1, 4, Config{BalanceAfter: -1})
+	w.ready()
+	w.create("t", ids{11, 12, 13})
+	require.Equal(t, &message.DrainBrokerReply{}, w.ask(&message.DrainBroker{Node: 12}))
+	require.Equal(t, &message.DrainBrokerReply{
+		Code:   message.InvalidReplicationFactor,
+		Detail: "partitions on brokers that are drained would have 3 replicas, but besides broker 14 only 2 brokers are there to hold them",
+	}, w.ask(&message.DrainBroker{Node: 14}))
 }
 
 // A broker that is being drained is no part of any target: to keep it, among
