@@ -44,6 +44,15 @@ type ailment struct {
 	journal bool // the quorum journal is damaged, and will be found so
 	// reserved: an operator is going to replace the disk, and the budget has that.
 	reserved bool
+	// swapped: the disk is not the one that this run of the node had.
+	swapped runOnDisk
+}
+
+// runOnDisk names the run of a node that was the last one on a disk that has been
+// swapped since.
+type runOnDisk struct {
+	incarnation uint64
+	set         bool
 }
 
 func (a *atlas) init(w *World) {
@@ -248,6 +257,7 @@ func (a *atlas) swapped(n *Node) {
 	a.lost(n.id, func(*partBook) bool { return true })
 	n.forgot = true
 	ail := &a.ails[n.id]
+	ail.swapped = runOnDisk{n.incarnation, true}
 	ail.damaged, ail.failing, ail.journal, ail.reserved = false, false, false, false
 	clear(ail.hits)
 	clear(ail.scars)
@@ -347,6 +357,29 @@ func (a *atlas) registered(node int32) bool {
 	}
 	b := image.Broker(message.NodeID(node))
 	return b != nil && b.Incarnation == a.world.nodes[node].incarnation
+}
+
+// begins notes the copies of a new partition that do not count from the start. It
+// begins with all its replicas in sync, also those of a node whose disk has been
+// swapped while nobody could hear of it: they go when the node registers, as if
+// they had been lost.
+func (a *atlas) begins(part *partBook, state *message.PartitionChange) {
+	for _, m := range state.Replicas {
+		if node := int32(m); a.unheard(node) {
+			if !a.budgets(node, part, state) { // nobody may be left in sync
+				part.loss = true
+				a.world.mark(markConceded)
+			}
+			a.lost(node, func(p *partBook) bool { return p == part })
+		}
+	}
+}
+
+// unheard says whether a node's disk was swapped and the controllers do not know
+// it yet.
+func (a *atlas) unheard(node int32) bool {
+	was := a.ails[node].swapped
+	return was.set && (a.world.nodes[node].incarnation == was.incarnation || !a.registered(node))
 }
 
 // gone drops what is owed for partitions that no longer exist.

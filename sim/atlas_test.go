@@ -72,6 +72,31 @@ func TestWhatIsConcededIsExact(t *testing.T) {
 	require.False(t, p.forsaken(), "there is no reason for it to be offline")
 }
 
+// A topic that is made while a broker's new disk is not known yet counts on a copy
+// that goes when the broker registers.
+func TestACopyOnADiskThatNobodyKnowsOfDoesNotCount(t *testing.T) {
+	s, _ := mapped(t)
+	made := func(index int32) record.PartitionID {
+		state := &message.PartitionChange{ID: record.PartitionID{Topic: part.Topic, Index: index},
+			Replicas: []message.NodeID{1, 2, 3}, ISR: []message.NodeID{1, 2, 3}, Leader: 1}
+		image := s.newest()
+		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Partition: state}))
+		s.book.meta.advance(s.World, image)
+		return state.ID
+	}
+	require.True(t, s.atlas.clean(3, made(1)))
+	s.atlas.swapped(s.nodes[3])
+	while := made(2)
+	require.False(t, s.atlas.clean(3, while), "its disk is not the one that is registered")
+	require.False(t, s.book.part(while).loss, "two others hold it")
+	require.False(t, s.atlas.affords(2), "two hit of two that are needed")
+
+	s.nodes[3].incarnation = 77 // it is back, and the controllers hear of it
+	image := s.newest()
+	require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: 77}}))
+	require.True(t, s.atlas.clean(3, made(3)))
+}
+
 // Settings that leave a partition to a copy which was hit are like damage.
 func TestALowerMinInsyncConcedesWhatItLeavesToDamagedCopies(t *testing.T) {
 	s, _ := mapped(t)

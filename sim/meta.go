@@ -85,6 +85,7 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		}
 		if part.state == nil {
 			m.made(w, image.Topic(state.ID.Topic))
+			w.atlas.begins(part, state)
 		}
 		m.changed = append(m.changed, partChange{part, part.state, state})
 		w.markChange(part.state, state)
