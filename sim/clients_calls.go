@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -12,6 +13,15 @@ func (u *user) inKind(c *openCall, reply message.Reply) {
 	answer := c.kind + 1 // a request's reply follows it in the list of kinds
 	if got := reply.Kind(); got != answer && (c.kind != message.KindMetadata || got != message.KindRefused) {
 		u.world.fail("INV-10", int32(c.node), "a request is answered with the answer to another", "client %d sent node %d a %v and was answered with a %v", u.plan.ID, c.node, c.kind, got)
+	}
+}
+
+// saysWhy is INV-10 for what a broker was asked in plain words: who refused it has
+// named a reason, and that is what the application is told.
+func (u *user) saysWhy(o *openOp, result *client.Result) {
+	ask, ok := o.ask.(client.Ask)
+	if err := result.Err; ok && err != nil && err.Problem == client.Refused && err.Code == message.None {
+		u.world.fail("INV-10", 0, "a refusal does not say why", "client %d asked %s, was refused and not told why: %s", u.plan.ID, describe(ask.Request), err.Detail)
 	}
 }
 

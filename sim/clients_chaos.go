@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/tamarack-mq/tamarack/core/client"
@@ -291,6 +292,26 @@ func (c *chaos) done(u *user, op *openOp, result *client.Result) {
 	c.moved(u, op, result)
 	if op.arg == 1 && result.Outcome == client.OK {
 		w.fail("INV-10", 0, "a malformed request is answered with success", "client %d sent %s and was told that it succeeded", u.plan.ID, describe(op.ask.(client.Ask).Request))
+	}
+	c.blamed(u, op, result)
+}
+
+// blamed judges what is said of a batch that no broker may take. One that is not
+// what its checksum says, or that ends too soon, was damaged on its way and is
+// worth sending again; anything else is wrong in itself, and will be so again.
+func (c *chaos) blamed(u *user, op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	m, _ := ask.Request.(*message.Produce)
+	if m == nil || len(m.Partitions) != 1 || result.Err == nil {
+		return
+	}
+	_, err := record.Validate(m.Partitions[0].Records)
+	if err == nil {
+		return
+	}
+	damaged := errors.Is(err, record.ErrChecksum) || errors.Is(err, record.ErrShort)
+	if code := result.Err.Code; damaged && code == message.InvalidRequest || !damaged && code == message.CorruptMessage {
+		u.world.fail("INV-10", 0, "a malformed batch is refused for another reason", "client %d sent a batch that cannot be taken (%v) and was told %v", u.plan.ID, err, code)
 	}
 }
 

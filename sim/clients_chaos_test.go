@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -31,4 +33,40 @@ func TestSomeMalformedRecordsHaveAGoodChecksum(t *testing.T) {
 		}
 	}
 	require.Positive(t, seen)
+}
+
+// TestABatchThatIsRefusedForAnotherReasonIsNoticed: a client sends again what was
+// damaged on its way, and nothing else.
+func TestABatchThatIsRefusedForAnotherReasonIsNoticed(t *testing.T) {
+	s := newStage(t)
+	u, c := s.clients[0], &chaos{malformed: true}
+	batch, _ := c.batch(u)
+	told := func(records []byte, code message.Code) {
+		ask := client.Ask{Request: &message.Produce{Partitions: []message.ProducePartition{{ID: part, Records: records}}}}
+		c.blamed(u, &openOp{ask: ask}, &client.Result{Err: &client.Error{Problem: client.Refused, Code: code}})
+	}
+	flipped, magic := slices.Clone(batch), slices.Clone(batch)
+	flipped[len(batch)-1] ^= 0x40
+	magic[16] = 1
+	told(batch, message.InvalidRequest) // for its acks, say
+	told(flipped, message.CorruptMessage)
+	told(batch[:30], message.CorruptMessage)
+	told(batch[:30], message.NotLeaderOrFollower)
+	told(magic, message.InvalidRequest)
+	s.passed()
+	told(flipped, message.InvalidRequest)
+	s.refused("INV-10", "the checksum does not match the content")
+	told(magic, message.CorruptMessage)
+	s.refused("INV-10", "and was told CORRUPT_MESSAGE")
+}
+
+func TestARefusalWithoutAReasonIsNoticed(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	op := &openOp{id: -1, ask: client.Ask{Request: &message.DeleteTopic{}}}
+	u.saysWhy(op, &client.Result{Err: &client.Error{Problem: client.Refused, Code: message.InvalidRequest}})
+	u.saysWhy(op, &client.Result{Err: &client.Error{Problem: client.TimedOut}})
+	s.passed()
+	u.saysWhy(op, &client.Result{Err: &client.Error{Problem: client.Refused, Detail: "no"}})
+	s.refused("INV-10", "was refused and not told why: no")
 }

@@ -34,6 +34,7 @@ func (u *user) ask(what opKind, arg int64, op history.Operation, make func(clien
 func (u *user) record(o *openOp, result *client.Result) {
 	w := u.world
 	w.count(o, result)
+	u.saysWhy(o, result)
 	if o.id < 0 {
 		return
 	}
