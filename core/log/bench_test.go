@@ -26,6 +26,36 @@ func BenchmarkProduce(b *testing.B) {
 	}
 }
 
+// BenchmarkTransactions is what a leader's log costs for each transaction of one
+// batch.
+func BenchmarkTransactions(b *testing.B) {
+	l := log.New(0)
+	var next [100]record.ProducerEpoch
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		id := i % len(next)
+		h := write(l.End(), record.ProducerID(id), next[id], 0)
+		if l.Check(&h).Outcome != log.Accepted {
+			b.Fatal("refused")
+		}
+		l.Append(&h)
+		next[id] = (next[id] + 1) & 0x3fff
+		if next[id] == 0 { // epochs are used up: another producer
+			l = log.New(0)
+			clear(next[:])
+			continue
+		}
+		m := commits(l.End(), record.ProducerID(id), next[id])
+		if l.CheckMarker(m.ProducerID, m.ProducerEpoch, 3).Outcome != log.Accepted {
+			b.Fatal("the marker is refused")
+		}
+		l.Append(&m)
+		l.Settle(l.LastStable(l.End() - 15))
+		i++
+	}
+}
+
 func thousandProducers() *log.Log {
 	l := log.New(0)
 	for i := range 5000 {

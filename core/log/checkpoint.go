@@ -22,9 +22,31 @@ import (
 //	producers: count, then       id (they rise), epoch, idle milliseconds,
 //	                             batches: count, then base, first, delta
 //	CRC-32C of all before it     4 bytes, big endian
-const checkpointVersion = 1
+//
+// Version 2 is for logs with transactions. Of each producer it says more behind
+// the batches, of which there may be none, and of the log behind the producers:
+//
+//	kind                         bit 0: its epoch is one of transactions; bit 1:
+//	                             one is open; bit 2: there is a marker
+//	with bit 1                   first offset of the open transaction
+//	with bit 2                   offset of the newest marker, coordinator epoch
+//	aborted transactions: count, then
+//	                             marker (they rise), producer, first offset
+//
+// A log that has never seen a transaction is written in version 1, which
+// releases from before transactions read.
+const (
+	plainVersion         = 1
+	transactionalVersion = 2
+)
 
 const flagForgotten = 1
+
+const (
+	kindTransactional = 1 << iota
+	kindOpen
+	kindMarked
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -38,6 +60,7 @@ type snapshot struct {
 	epochs    history
 	chunks    []chunk
 	producers []snapshotProducer
+	aborted   []span
 }
 
 type snapshotProducer struct {
@@ -73,12 +96,33 @@ func (l *Log) describe(s *snapshot) {
 		}
 	}
 	s.forgotten = l.producers.forgotten
+	s.producers = make([]snapshotProducer, 0, len(l.producers.list))
 	for _, p := range l.producers.list {
-		if was := p.settled.below(s.at); was.count > 0 {
+		if was := p.settled.below(s.at); was != (run{}) {
 			s.producers = append(s.producers, snapshotProducer{p.id, p.idle, was})
 		}
 	}
+	for _, a := range l.producers.transactions.aborted {
+		switch {
+		case a.marker < s.at:
+			s.aborted = append(s.aborted, a)
+		case a.first < s.at && a.marker < l.settled:
+			s.reopen(a)
+		}
+	}
 	slices.SortFunc(s.producers, func(a, b snapshotProducer) int { return cmp.Compare(a.id, b.id) })
+}
+
+// reopen says of a transaction that was aborted behind at that it was open there.
+// Its producer's run is one of what follows the marker, of which nothing was
+// there yet.
+func (s *snapshot) reopen(a span) {
+	i := slices.IndexFunc(s.producers, func(p snapshotProducer) bool { return p.id == a.id })
+	if i < 0 {
+		i = len(s.producers)
+		s.producers = append(s.producers, snapshotProducer{id: a.id})
+	}
+	s.producers[i].run.transactional, s.producers[i].run.open = true, spotAt(a.first)
 }
 
 // CheckCarryOver says what is wrong with a state for Inherit; nil when nothing is.
@@ -124,6 +168,17 @@ func (l *Log) adopt(s *snapshot) {
 		p.idle = s.producers[i].idle
 		p.settled, p.live = s.producers[i].run, s.producers[i].run
 	}
+	if s.transactional() {
+		l.producers.transactions.setOpen(slices.Clone(l.producers.list))
+		l.producers.transactions.adopt(s.aborted, s.at)
+	}
+}
+
+// transactional says whether there is anything to say that version 1 cannot.
+func (s *snapshot) transactional() bool {
+	return len(s.aborted) > 0 || slices.ContainsFunc(s.producers, func(p snapshotProducer) bool {
+		return p.run.transactional || p.run.open.is() || p.run.marker.is()
+	})
 }
 
 func (s *snapshot) encode() []byte {
@@ -132,7 +187,11 @@ func (s *snapshot) encode() []byte {
 	if s.forgotten {
 		flags |= flagForgotten
 	}
-	b = append(b, checkpointVersion, flags)
+	version := byte(plainVersion)
+	if s.transactional() {
+		version = transactionalVersion
+	}
+	b = append(b, version, flags)
 	b = binary.AppendVarint(b, int64(s.at))
 	b = binary.AppendVarint(b, int64(len(s.epochs)))
 	for _, e := range s.epochs {
@@ -158,6 +217,40 @@ func (s *snapshot) encode() []byte {
 			b = binary.AppendVarint(b, int64(w.first))
 			b = binary.AppendVarint(b, int64(w.delta))
 		}
+		if version == transactionalVersion {
+			b = p.run.encode(b)
+		}
+	}
+	if version == transactionalVersion {
+		b = binary.AppendVarint(b, int64(len(s.aborted)))
+		for _, a := range s.aborted {
+			b = binary.AppendVarint(b, int64(a.marker))
+			b = binary.AppendVarint(b, int64(a.id))
+			b = binary.AppendVarint(b, int64(a.first))
+		}
 	}
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// encode adds what a run says of transactions.
+func (r *run) encode(b []byte) []byte {
+	var kind int64
+	if r.transactional {
+		kind |= kindTransactional
+	}
+	if r.open.is() {
+		kind |= kindOpen
+	}
+	if r.marker.is() {
+		kind |= kindMarked
+	}
+	b = binary.AppendVarint(b, kind)
+	if r.open.is() {
+		b = binary.AppendVarint(b, int64(r.open.offset()))
+	}
+	if r.marker.is() {
+		b = binary.AppendVarint(b, int64(r.marker.offset()))
+		b = binary.AppendVarint(b, int64(r.coordinator))
+	}
+	return b
 }

@@ -20,19 +20,22 @@ func decodeSnapshot(b []byte) (snapshot, error) {
 	if crc32.Checksum(body, castagnoli) != sum {
 		return snapshot{}, fmt.Errorf("%w: its checksum does not match", ErrCheckpoint)
 	}
-	if body[0] != checkpointVersion {
-		return snapshot{}, fmt.Errorf("%w: it has version %d, this program reads version %d",
-			ErrCheckpoint, body[0], checkpointVersion)
+	if body[0] != plainVersion && body[0] != transactionalVersion {
+		return snapshot{}, fmt.Errorf("%w: it has version %d, this program reads versions %d and %d",
+			ErrCheckpoint, body[0], plainVersion, transactionalVersion)
 	}
 	if body[1]&^flagForgotten != 0 {
 		return snapshot{}, fmt.Errorf("%w: it has unknown flags %#x", ErrCheckpoint, body[1])
 	}
-	r := reader{rest: body[2:]}
+	r := reader{rest: body[2:], transactional: body[0] == transactionalVersion}
 	s := snapshot{forgotten: body[1]&flagForgotten != 0}
 	s.at = record.Offset(r.number("offset", 0, math.MaxInt64))
 	r.epochs(&s)
 	r.chunks(&s)
 	r.producers(&s)
+	if r.transactional {
+		r.aborted(&s)
+	}
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes follow its end", len(r.rest))
 	}
@@ -44,8 +47,9 @@ func decodeSnapshot(b []byte) (snapshot, error) {
 
 // reader reads varints until the first thing that is wrong.
 type reader struct {
-	rest []byte
-	err  error
+	rest          []byte
+	transactional bool // version 2
+	err           error
 }
 
 func (r *reader) fail(format string, args ...any) {
@@ -107,14 +111,17 @@ func (r *reader) chunks(s *snapshot) {
 
 func (r *reader) producers(s *snapshot) {
 	const longest = math.MaxInt64 / int64(message.Millisecond)
-	id := int64(-1)
-	r.list("number of producers", 7, func(n int) { s.producers = make([]snapshotProducer, 0, n) }, func() {
+	id, size, least := int64(-1), 7, int64(1)
+	if r.transactional {
+		size, least = 5, 0
+	}
+	r.list("number of producers", size, func(n int) { s.producers = make([]snapshotProducer, 0, n) }, func() {
 		var p snapshotProducer
 		id = r.number("producer id", id+1, math.MaxInt64)
 		p.id = record.ProducerID(id)
 		p.run.epoch = record.ProducerEpoch(r.number("producer epoch", 0, math.MaxInt16))
 		p.idle = message.Duration(r.number("idle time", 0, longest)) * message.Millisecond
-		count := r.number("number of batches", 1, remembered)
+		count := r.number("number of batches", least, remembered)
 		end := int64(0)
 		for ; count > 0 && r.err == nil; count-- {
 			b := r.batch(end, s.at)
@@ -124,6 +131,9 @@ func (r *reader) producers(s *snapshot) {
 			p.run.batches[p.run.count] = b
 			p.run.count++
 			end = int64(b.end())
+		}
+		if r.transactional {
+			r.transactions(&p, s.at)
 		}
 		s.producers = append(s.producers, p)
 	})
@@ -135,4 +145,46 @@ func (r *reader) batch(from int64, at record.Offset) batch {
 	b.first = record.Sequence(r.number("sequence", 0, math.MaxInt32))
 	b.delta = int32(r.number("batch length", 0, min(math.MaxInt32, math.MaxInt64-1-int64(b.base))))
 	return b
+}
+
+// transactions reads what version 2 says of a producer. Batches and an open
+// transaction stand behind the marker, and a producer is there for a reason.
+func (r *reader) transactions(p *snapshotProducer, at record.Offset) {
+	kind := r.number("kind of producer", 0, kindTransactional|kindOpen|kindMarked)
+	p.run.transactional = kind&kindTransactional != 0
+	first := at // of what must stand behind the marker
+	if p.run.count > 0 {
+		first = p.run.batches[0].base
+	}
+	if kind&kindOpen != 0 {
+		latest := at
+		if p.run.count > 0 {
+			latest = p.run.newest().base + 1
+		}
+		p.run.open = spotAt(record.Offset(r.number("first offset of a transaction", 0, int64(latest)-1)))
+		first = min(first, p.run.open.offset())
+	}
+	if kind&kindMarked != 0 {
+		p.run.marker = spotAt(record.Offset(r.number("marker", 0, int64(first)-1)))
+		p.run.coordinator = record.LeaderEpoch(r.number("coordinator epoch", 0, math.MaxInt32))
+	}
+	switch {
+	case r.err != nil:
+		p.run = run{}
+	case p.run.count == 0 && kind&(kindOpen|kindMarked) == 0:
+		r.fail("of producer %d there is nothing", p.id)
+	case kind&kindTransactional == 0 && (kind&kindOpen != 0 || p.run.count == 0):
+		r.fail("the epoch of producer %d is not one of transactions, but there is one", p.id)
+	}
+}
+
+func (r *reader) aborted(s *snapshot) {
+	marker := int64(-1)
+	r.list("number of aborted transactions", 3, func(n int) { s.aborted = make([]span, 0, n) }, func() {
+		marker = r.number("marker", marker+1, int64(s.at)-1)
+		a := span{marker: record.Offset(marker)}
+		a.id = record.ProducerID(r.number("producer id", 0, math.MaxInt64))
+		a.first = record.Offset(r.number("first offset of a transaction", 0, marker-1))
+		s.aborted = append(s.aborted, a)
+	})
 }

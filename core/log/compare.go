@@ -7,8 +7,8 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// Digest is a hash of all that follows from the records: bounds, epochs and
-// producers. Equal logs have equal digests, wherever their settled points are.
+// Digest is a hash of all that follows from the records: bounds, epochs,
+// producers and transactions. Equal logs have equal digests, wherever their settled points are.
 // It costs time in proportion to the number of epochs and producers.
 func (l *Log) Digest() uint64 {
 	d := digest(0).mix(uint64(l.start)).mix(uint64(l.end))
@@ -21,9 +21,16 @@ func (l *Log) Digest() uint64 {
 		for _, b := range p.live.batches[:p.live.count] {
 			one = one.mix(uint64(b.base)).mix(uint64(b.first)<<32 | uint64(uint32(b.delta)))
 		}
+		if p.live.transactional || p.live.marker.is() {
+			one = one.mix(uint64(p.live.open)).mix(uint64(p.live.marker)).mix(uint64(p.live.coordinator))
+		}
 		all += one
 	}
-	return uint64(d.mix(uint64(all)))
+	d = d.mix(uint64(all))
+	for _, a := range l.producers.transactions.aborted {
+		d = d.mix(uint64(a.id)).mix(uint64(a.first)).mix(uint64(a.marker))
+	}
+	return uint64(d)
 }
 
 // digest is a hash in the making; mix is the finisher of SplitMix64 over what
@@ -55,14 +62,47 @@ func (l *Log) Differs(rebuilt *Log, from record.Offset) string {
 		if r := rebuilt.producers.get(p.id); r != nil {
 			want = r.live.from(from)
 		}
-		if have := p.live.from(from); have != want {
+		have := p.live.from(from)
+		if p.live.open.below(from) {
+			want.open = 0 // the rebuilt log sees the rest of the transaction, or nothing
+		}
+		if l.producers.forgotten && !have.marker.is() {
+			want.marker, want.coordinator = 0, 0
+		}
+		if have != want {
 			return fmt.Sprintf("producer %d: %v, rebuilt: %v", p.id, have, want)
 		}
 	}
 	for _, r := range rebuilt.producers.list {
-		if l.producers.get(r.id) == nil && !l.producers.forgotten && r.live.from(from).count > 0 {
+		if l.producers.get(r.id) == nil && !l.producers.forgotten && r.live.from(from) != (run{}) {
 			return fmt.Sprintf("producer %d is not known, rebuilt: %v", r.id, r.live)
 		}
+	}
+	return l.abortedDiffers(rebuilt.producers.transactions.aborted, from)
+}
+
+// abortedDiffers compares the index of aborted transactions. Of one that began
+// before from a rebuilt log has seen the rest, or nothing but the marker.
+func (l *Log) abortedDiffers(rebuilt []span, from record.Offset) string {
+	for _, have := range l.producers.transactions.aborted {
+		early := have.first < from
+		if len(rebuilt) == 0 || rebuilt[0].marker > have.marker {
+			if !early {
+				return fmt.Sprintf("an aborted transaction: %v, rebuilt: none", have)
+			}
+			continue
+		}
+		want := rebuilt[0]
+		rebuilt = rebuilt[1:]
+		if early {
+			want.first = have.first
+		}
+		if have.id != want.id || have.first != want.first || have.marker != want.marker {
+			return fmt.Sprintf("an aborted transaction: %v, rebuilt: %v", have, want)
+		}
+	}
+	if len(rebuilt) > 0 {
+		return fmt.Sprintf("an aborted transaction: none, rebuilt: %v", rebuilt[0])
 	}
 	return ""
 }
@@ -88,19 +128,41 @@ func (r *run) from(at record.Offset) run {
 	var part run
 	for _, b := range r.batches[:r.count] {
 		if b.base >= at {
-			part.epoch = r.epoch
+			part.epoch, part.transactional = r.epoch, r.transactional
 			part.batches[part.count] = b
 			part.count++
 		}
 	}
+	if r.open.is() && !r.open.below(at) {
+		part.open = r.open
+	}
+	if r.marker.is() && !r.marker.below(at) {
+		part.epoch, part.transactional = r.epoch, r.transactional
+		part.marker, part.coordinator = r.marker, r.coordinator
+	}
 	return part
 }
 
-// String prints a run for messages: its epoch, and sequence@offset of each batch.
+// String prints a run for messages: its epoch, what is known of transactions, and
+// sequence@offset of each batch.
 func (r run) String() string {
 	s := fmt.Sprintf("epoch %d", r.epoch)
+	if r.transactional {
+		s += " of transactions"
+	}
+	if r.open.is() {
+		s += fmt.Sprintf(", open since %d", r.open.offset())
+	}
+	if r.marker.is() {
+		s += fmt.Sprintf(", marker of coordinator epoch %d at %d", r.coordinator, r.marker.offset())
+	}
 	for _, b := range r.batches[:r.count] {
 		s += fmt.Sprintf(" %d-%d@%d", b.first, b.last(), b.base)
 	}
 	return s
+}
+
+// String prints a transaction for messages.
+func (s span) String() string {
+	return fmt.Sprintf("producer %d from %d to %d", s.id, s.first, s.marker)
 }

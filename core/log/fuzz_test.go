@@ -21,6 +21,12 @@ func FuzzCheckpoint(f *testing.F) {
 	l.Settle(17)
 	_, state := l.Checkpoint()
 	f.Add(int64(17), state[:len(state)-4])
+	for _, h := range []record.Header{write(17, q, 4, 0), aborts(19, q, 5), write(20, q, 5, 0)} {
+		l.Append(&h)
+	}
+	l.Settle(22)
+	_, state = l.Checkpoint()
+	f.Add(int64(22), state[:len(state)-4])
 	f.Fuzz(func(t *testing.T, at int64, body []byte) {
 		found := effect.RecoveredLog{
 			Start: record.Offset(at), End: record.Offset(at), CheckpointAt: record.Offset(at),

@@ -19,10 +19,13 @@
 //
 // # Transactions
 //
-// Check refuses transactional and control batches for now. When they come,
-// open transactions are one more thing that is folded from headers: a field of
-// a producer's state beside its remembered batches (they roll back, settle and
-// are checkpointed with it), from which the last stable offset follows.
+// They too are folded from headers (KIP-98, KIP-890). A producer's state tells
+// the first offset of the transaction that it has open here and its newest
+// marker; both roll back, settle and are checkpointed with its batches. Which
+// transactions are open, which were aborted and up to where all is decided
+// follows: see LastStable and Aborted. Each transaction has a producer epoch of
+// its own, and its marker carries the epoch behind: after it, nothing that was
+// sent in the transaction fits the log any more, however late it comes.
 package log
 
 import (
@@ -137,6 +140,7 @@ func (l *Log) Settle(highWatermark record.Offset) {
 	for l.tail.len() > 0 && l.tail.at(0).End() <= highWatermark {
 		l.settleFirst()
 	}
+	l.producers.transactions.settle(l.settled)
 }
 
 func (l *Log) settleFirst() {
@@ -150,8 +154,9 @@ func (l *Log) settleFirst() {
 // TrimPrefix moves the log start up to start (any offset, from retention, from
 // DeleteRecords or from the leader); a lower one than now changes nothing. The
 // epochs that only removed records had go, but for that of the record right
-// before start; producers stay. All batches that begin below start count as
-// settled. It panics when start is above End: Reset is for that.
+// before start; producers stay, and transactions that were aborted below start
+// go. All batches that begin below start count as settled. It panics when start
+// is above End: Reset is for that.
 //
 // What producers did in removed records is known only from the checkpoint:
 // give out a Checkpoint effect before the TrimPrefix effect.
@@ -168,6 +173,8 @@ func (l *Log) TrimPrefix(start record.Offset) {
 	l.start = start
 	l.epochs.trim(start)
 	l.chunks.trim(start, l.settled)
+	l.producers.transactions.settle(l.settled)
+	l.producers.transactions.trim(start)
 }
 
 // Reset empties the log and starts it anew at start: no epochs, no producers

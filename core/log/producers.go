@@ -19,14 +19,27 @@ type batch struct {
 func (b batch) last() record.Sequence { return record.AddSequence(b.first, b.delta) }
 func (b batch) end() record.Offset    { return b.base + record.Offset(b.delta) + 1 }
 
-// run is the state that follows from a producer's batches: its epoch, and its
-// last batches of that epoch, oldest first, with no gap between them. The zero
-// run is that of a producer with no batch.
+// run is the state that follows from a producer's batches and markers: its
+// epoch, its last batches of that epoch, oldest first, with no gap between them,
+// and where it is with its transactions. The zero run is that of a producer that
+// is not in the log.
 type run struct {
-	epoch   record.ProducerEpoch
-	count   int8
-	batches [remembered]batch
+	epoch         record.ProducerEpoch
+	count         int8
+	transactional bool               // the epoch is one of transactions
+	coordinator   record.LeaderEpoch // of the newest marker
+	open          spot               // the first batch of the transaction that is open
+	marker        spot               // the newest marker; all batches stand behind it
+	batches       [remembered]batch
 }
+
+// spot is where something is in the log, or the zero spot: nowhere.
+type spot record.Offset
+
+func spotAt(o record.Offset) spot          { return spot(o) + 1 }
+func (s spot) is() bool                    { return s > 0 }
+func (s spot) offset() record.Offset       { return record.Offset(s) - 1 }
+func (s spot) below(at record.Offset) bool { return s.is() && s.offset() < at }
 
 func (r *run) newest() batch { return r.batches[r.count-1] }
 
@@ -34,10 +47,19 @@ func (r *run) newest() batch { return r.batches[r.count-1] }
 // follower must come to the same state. A batch that does not continue the run
 // starts a new one; that is a new epoch, or a producer that the leader had
 // forgotten. A batch that is in already (see Inherit) changes nothing.
+//
+// A marker ends what is open and begins the epoch that it carries, in which there
+// is no batch yet.
 func (r *run) add(h *record.Header) {
 	b := batch{base: h.BaseOffset, first: h.BaseSequence, delta: h.LastOffsetDelta}
 	switch {
-	case r.count > 0 && b.base <= r.newest().base:
+	case r.count > 0 && b.base <= r.newest().base || r.marker.is() && b.base <= r.marker.offset():
+		return
+	case h.Attributes.Control():
+		*r = run{
+			epoch: h.ProducerEpoch, transactional: true,
+			marker: spotAt(h.BaseOffset), coordinator: h.Marker.CoordinatorEpoch,
+		}
 		return
 	case r.count > 0 && h.ProducerEpoch == r.epoch && b.first == record.AddSequence(r.newest().last(), 1):
 		if r.count == remembered {
@@ -45,23 +67,37 @@ func (r *run) add(h *record.Header) {
 			r.count--
 		}
 	default:
-		*r = run{epoch: h.ProducerEpoch}
+		*r = run{epoch: h.ProducerEpoch, open: r.open, marker: r.marker, coordinator: r.coordinator}
 	}
 	r.batches[r.count] = b
 	r.count++
+	r.transactional = h.Attributes.Transactional()
+	if r.transactional && !r.open.is() {
+		r.open = spotAt(h.BaseOffset)
+	}
 }
 
 // below is the run as it was before offset at, as far as it is remembered: the
 // fold of what follows gives the whole run again.
 func (r *run) below(at record.Offset) run {
-	was := run{epoch: r.epoch}
+	was := run{epoch: r.epoch, transactional: r.transactional}
 	for _, b := range r.batches[:r.count] {
 		if b.base < at {
 			was.batches[was.count] = b
 			was.count++
 		}
 	}
-	if was.count == 0 {
+	if r.open.below(at) {
+		was.open = r.open
+	}
+	if r.marker.below(at) {
+		was.marker, was.coordinator = r.marker, r.coordinator
+	}
+	switch {
+	case was.count > 0:
+	case was.open.is() || was.marker.is():
+		was.transactional = true // whatever the batches behind at have begun since
+	default:
 		return run{}
 	}
 	return was
@@ -86,6 +122,8 @@ type producer struct {
 type producers struct {
 	byID map[record.ProducerID]*producer
 	list []*producer
+
+	transactions transactions
 
 	counted   message.Time // when idle time was last counted
 	counts    bool
@@ -116,21 +154,28 @@ func (p *producers) remove(gone *producer) {
 	delete(p.byID, gone.id)
 }
 
-// sequenced says whether a batch is part of a producer's sequence.
-func sequenced(h *record.Header) bool { return h.ProducerID >= 0 && !h.Attributes.Control() }
+// tells says whether something about a producer follows from a batch: it is part
+// of the producer's sequence, or ends a transaction.
+func tells(h *record.Header) bool {
+	return h.ProducerID >= 0 && (!h.Attributes.Control() || h.Marker.Outcome != record.NoOutcome)
+}
 
 func (p *producers) append(h *record.Header) {
-	if !sequenced(h) {
+	if !tells(h) {
 		return
 	}
 	one := p.know(h.ProducerID)
+	open := one.live.open
 	one.live.add(h)
 	one.pending++
 	one.touched = true
+	if one.live.open != open {
+		p.transactions.changed(one, open, h)
+	}
 }
 
 func (p *producers) settle(h *record.Header) {
-	if !sequenced(h) {
+	if !tells(h) {
 		return
 	}
 	one := p.get(h.ProducerID)
@@ -142,16 +187,17 @@ func (p *producers) settle(h *record.Header) {
 // headers of the tail.
 func (p *producers) rollBack(t *tail, keep int) {
 	for i := range t.len() {
-		if h := t.at(i); sequenced(h) {
+		if h := t.at(i); tells(h) {
 			one := p.get(h.ProducerID)
 			one.live, one.pending = one.settled, 0
 		}
 	}
+	p.transactions.rollBack(p, t.at(0).BaseOffset)
 	for i := range keep {
 		p.append(t.at(i))
 	}
 	for i := keep; i < t.len(); i++ {
-		if one := p.get(t.at(i).ProducerID); one != nil && one.live.count == 0 {
+		if one := p.get(t.at(i).ProducerID); one != nil && one.live == (run{}) {
 			p.remove(one)
 		}
 	}
@@ -160,8 +206,8 @@ func (p *producers) rollBack(t *tail, keep int) {
 // Producers is the number of producers that the log knows.
 func (l *Log) Producers() int { return len(l.producers.list) }
 
-// ExpireProducers forgets producers that have appended nothing for idle. Call
-// it now and then (a few times per idle), and only for logs with Producers.
+// ExpireProducers forgets producers that have appended nothing for idle, but for
+// those that have a transaction open: its coordinator ends it. Call it now and then (a few times per idle), and only for logs with Producers.
 //
 // Kafka compares the timestamps of records with the wall clock. Here idle time
 // is counted on the monotonic clock between calls, and goes on counting across
@@ -190,7 +236,7 @@ func (l *Log) ExpireProducers(now message.Time, idle message.Duration) int {
 			continue
 		}
 		one.idle += passed
-		if one.idle >= idle && one.pending == 0 {
+		if one.idle >= idle && one.pending == 0 && !one.live.open.is() {
 			p.remove(one)
 			p.forgotten = true
 		}

@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		{"a negative epoch", ptr(from(plain(0, 2, 0), p, -1, 14)), refused(message.InvalidRequest)},
 		{"a negative sequence", ptr(from(plain(0, 2, 0), p, 3, -1)), refused(message.InvalidRequest)},
 		{"a negative producer", ptr(from(plain(0, 2, 0), -2, 3, 0)), refused(message.InvalidRequest)},
-		{"a transaction", with(0x10), refused(message.UnsupportedVersion)},
+		{"a transaction in an epoch that is not one of transactions", with(0x10), refused(message.InvalidTxnState)},
 		{"a marker", with(0x30), refused(message.InvalidRequest)},
 		{"an append time", with(0x08), refused(message.InvalidRequest)},
 		{"a compressed batch", with(0x04), accepted()},

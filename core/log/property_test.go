@@ -36,12 +36,15 @@ func (w *world) produce(t *rapid.T) {
 	h := plain(w.log.End(), rapid.Int32Range(1, 4).Draw(t, "records"), w.epoch)
 	h.MaxTimestamp = record.Timestamp(rapid.Int64Range(0, 100_000).Draw(t, "timestamp"))
 	if id := rapid.Int64Range(-1, 3).Draw(t, "producer"); id >= 0 {
-		epoch := record.ProducerEpoch(rapid.Int16Range(0, 2).Draw(t, "epoch"))
+		epoch := w.near(t, record.ProducerID(id))
 		sequence := record.Sequence(rapid.Int32Range(0, 30).Draw(t, "sequence"))
 		if next, ok := w.next(record.ProducerID(id), epoch); ok && rapid.IntRange(0, 3).Draw(t, "in order") > 0 {
 			sequence = next
 		}
 		h = from(h, record.ProducerID(id), epoch, sequence)
+		if rapid.Bool().Draw(t, "in a transaction") {
+			h = in(h)
+		}
 	}
 	got := w.log.Check(&h)
 	require.Equal(t, w.judge(&h), got)
@@ -54,6 +57,9 @@ func (w *world) produce(t *rapid.T) {
 func (w *world) next(id record.ProducerID, epoch record.ProducerEpoch) (record.Sequence, bool) {
 	for i := len(w.history) - 1; i >= 0; i-- {
 		if h := &w.history[i]; h.ProducerID == id {
+			if h.Attributes.Control() {
+				return 0, h.ProducerEpoch == epoch
+			}
 			return h.LastSequence() + 1, h.ProducerEpoch == epoch
 		}
 	}
@@ -65,7 +71,7 @@ func (w *world) judge(h *record.Header) log.Verdict {
 	if h.ProducerID < 0 {
 		return accepted()
 	}
-	var own []record.Header // newest first, of the newest epoch
+	var own []record.Header // newest first, of the newest epoch; a marker begins one
 	for i := len(w.history) - 1; i >= 0; i-- {
 		known := w.history[i]
 		if known.ProducerID == h.ProducerID && (len(own) == 0 || known.ProducerEpoch == own[0].ProducerEpoch) {
@@ -73,6 +79,9 @@ func (w *world) judge(h *record.Header) log.Verdict {
 		}
 	}
 	next, _ := w.next(h.ProducerID, h.ProducerEpoch)
+	if code := w.judgeTransaction(h, own); code != message.None {
+		return refused(code)
+	}
 	switch {
 	case len(own) == 0 || h.ProducerEpoch > own[0].ProducerEpoch:
 		if h.BaseSequence == 0 {
@@ -88,7 +97,7 @@ func (w *world) judge(h *record.Header) log.Verdict {
 		return accepted()
 	}
 	for _, known := range own[:min(5, len(own))] {
-		if known.BaseSequence == h.BaseSequence && known.Count == h.Count {
+		if !known.Attributes.Control() && known.BaseSequence == h.BaseSequence && known.Count == h.Count {
 			return duplicate(known.BaseOffset, known.End())
 		}
 	}
@@ -129,6 +138,7 @@ func (w *world) check(t *rapid.T) {
 	}
 	require.Empty(t, w.log.Differs(retained, base), "what retention has left tells as much as it can")
 	w.checkEpochs(t)
+	w.checkTransactions(t)
 }
 
 // firstRetained is the index of the first batch that is not wholly below Start.
@@ -188,6 +198,7 @@ func TestALogIsAFoldOverItsHeaders(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"produce":  w.produce,
 			"produce2": w.produce,
+			"mark":     w.mark,
 			"elect": func(t *rapid.T) {
 				w.epoch += record.LeaderEpoch(rapid.Int32Range(1, 3).Draw(t, "epochs"))
 				w.log.BeginEpoch(w.epoch)
@@ -207,6 +218,7 @@ func TestALogIsAFoldOverItsHeaders(t *testing.T) {
 				start := w.log.Retire(50_000, w.settled, log.Retention{
 					Bytes: rapid.Int64Range(0, 2000).Draw(t, "bytes"), Age: 10_000_000_000})
 				require.LessOrEqual(t, start, w.log.Settled())
+				require.LessOrEqual(t, start, max(w.lastStable(w.settled), w.log.Start()))
 				w.log.TrimPrefix(start)
 			},
 			"restart": w.restore,

@@ -67,6 +67,7 @@ func (l *Log) joinHeaders(headers []record.Header, start record.Offset, checkpoi
 			ErrRecovered, max(start, l.settled), first)
 	case checkpointed && first > l.settled:
 		l.chunks.list, l.chunks.total = nil, 0
+		l.producers.passedOver(first)
 	}
 	l.start, l.settled, l.end = 0, first, first // TrimPrefix follows
 	return nil

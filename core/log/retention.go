@@ -111,8 +111,8 @@ func (l *Log) SetChunks(segmentBytes int32, r Retention) {
 }
 
 // Retire returns the log start that the limits ask for now; Start() when
-// nothing is to go. It is a batch boundary, never above highWatermark, and
-// changes nothing by itself: see TrimPrefix. Only the leader retires; followers
+// nothing is to go. It is a batch boundary, never above LastStable(highWatermark)
+// and so never above highWatermark, and changes nothing by itself: see TrimPrefix. Only the leader retires; followers
 // get its log start. now is the wall clock.
 //
 // By size a chunk goes when what is left still has r.Bytes, and never the last
@@ -120,12 +120,12 @@ func (l *Log) SetChunks(segmentBytes int32, r Retention) {
 // without timestamps does not age. Chunks go from the oldest on: one that must
 // stay keeps all behind it.
 func (l *Log) Retire(now record.Timestamp, highWatermark record.Offset, r Retention) record.Offset {
-	start, left := l.start, l.Bytes()
+	start, left, stable := l.start, l.Bytes(), l.LastStable(highWatermark)
 	for i := range l.chunks.list {
 		c := &l.chunks.list[i]
 		end := l.chunks.end(i, l.settled)
 		bySize := r.Bytes > 0 && i+1 < len(l.chunks.list) && left-c.bytes >= r.Bytes
-		if end > highWatermark || !bySize && !c.aged(now, r) {
+		if end > stable || !bySize && !c.aged(now, r) {
 			break
 		}
 		start, left = end, left-c.bytes

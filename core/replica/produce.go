@@ -94,6 +94,9 @@ func (l *leader) add(m *Manager, now message.Now, batch []byte, acks message.Ack
 	if err != nil {
 		return refuse(codeOf(err))
 	}
+	if h.Attributes.Transactional() { // nobody would end the transaction yet
+		return refuse(message.UnsupportedVersion)
+	}
 	if r.damage.what != "" {
 		return refuse(message.StorageError)
 	}
