@@ -141,11 +141,18 @@ func (p *partition) beginEpochs(batches []byte) error {
 }
 
 func (p *partition) openEpochs() (vfs.File, error) {
-	if p.epochsSize > 0 {
-		return p.store.fs.Open(join(p.dir, epochsName))
+	t, created, err := openTwins(p.store.fs, p.dir)
+	if err != nil {
+		return nil, err
 	}
-	p.newNames = true
-	return p.store.fs.Create(join(p.dir, epochsName))
+	if p.epochsSize == 0 { // what a crash has left in them is no frame
+		p.newNames = true
+		if err := t.Truncate(0); err != nil {
+			return nil, errors.Join(err, t.Close())
+		}
+	}
+	p.newNames = p.newNames || created
+	return t, nil
 }
 
 // write puts bytes behind the last batch.

@@ -132,4 +132,7 @@ func TestAnEpochTableAgreesOnlyWithWhatWasWritten(t *testing.T) {
 	table.open = true
 	require.True(t, table.agrees(at(50, 4)))
 	require.False(t, table.agrees(at(50, 2)))
+	table.believed = 51
+	require.False(t, table.agrees(at(50, 4)), "its frame was durable before it was")
+	require.True(t, table.agrees(at(51, 4)))
 }

@@ -11,14 +11,18 @@ import (
 // epoch outside its checksum, so that a leader can stamp it; on disk a flipped
 // bit there would go unnoticed, and a wrong epoch makes replicas disagree. So
 // the epochs are kept a second time: in a file that is durable before the first
-// batch of the epoch is, of frames that carry a checksum.
+// batch of the epoch is, of frames that carry a checksum. That file has a copy, so
+// that what is damaged in it does not leave the batches as the only witness.
 //
 //	frame: epoch i32 | start i64 | CRC-32C u32
 type epochTable struct {
 	list []epochStart
-	// open says that entries are missing at the end: the file was lost or is
-	// damaged. What they would have said is taken from the batches.
-	open bool
+	// open says that entries may be missing at the end: neither file is whole there.
+	// A crash leaves it so, of epochs that begin behind all that was durable (from
+	// believed on). What they would have said is taken from the batches. Below that
+	// it is damage, and a batch alone is not believed: see agrees.
+	open     bool
+	believed record.Offset
 }
 
 type epochStart struct {
@@ -97,7 +101,8 @@ func (t epochTable) agrees(h *record.Header) bool {
 		if e.start > h.BaseOffset {
 			continue
 		}
-		return e.epoch == h.LeaderEpoch || t.open && i == len(t.list)-1 && h.LeaderEpoch > e.epoch
+		return e.epoch == h.LeaderEpoch ||
+			t.open && h.BaseOffset >= t.believed && i == len(t.list)-1 && h.LeaderEpoch > e.epoch
 	}
-	return t.open
+	return t.open && h.BaseOffset >= t.believed
 }

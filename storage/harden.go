@@ -87,7 +87,7 @@ func (r *recovery) hardenEpochs() error {
 		p.epochs.open = false
 		return nil
 	}
-	if beyond || p.epochs.open || !r.clean && unsure {
+	if beyond || r.apart || p.epochs.open || !r.clean && unsure {
 		return p.rewriteEpochs()
 	}
 	return nil

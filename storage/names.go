@@ -24,7 +24,7 @@ import (
 //
 //	<base offset>.log      a segment: batches and nothing else
 //	<base offset>.index    where in the segment some offsets and times are
-//	epochs                 where each leader epoch begins
+//	epochs, epochs.copy    where each leader epoch begins
 //	checkpoint             the core's derived state
 const (
 	lockName       = "lock"
@@ -35,6 +35,7 @@ const (
 	quorumName     = "quorum"
 	quorumDamaged  = "quorum.damaged"
 	epochsName     = "epochs"
+	epochsCopy     = "epochs.copy"
 	checkpointName = "checkpoint"
 
 	logSuffix     = ".log"

@@ -29,6 +29,7 @@ type recovery struct {
 	floor record.Offset // all below was durable
 
 	state   []byte // of the checkpoint
+	apart   bool   // the file of epochs and its copy differ
 	untold  bool   // a checkpoint was there, is needed, and cannot be read
 	indexed int64  // bytes of the last segment that its index file tells of; -1: unknown
 	atFloor int64  // where in the last segment the floor is
@@ -101,12 +102,13 @@ func (r *recovery) firstIsMissing(all []*segment) bool {
 }
 
 func (r *recovery) readEpochs() error {
-	b, err := readFile(r.p.store.fs, join(r.p.dir, epochsName))
+	table, apart, err := readEpochs(r.p.store.fs, r.p.dir)
 	if err != nil {
 		return err
 	}
-	r.p.epochs = decodeEpochs(b)
-	r.p.epochsSize = int64(len(r.p.epochs.list)) * epochFrame
+	table.believed = r.floor
+	r.p.epochs, r.apart = table, apart
+	r.p.epochsSize = int64(len(table.list)) * epochFrame
 	return nil
 }
 

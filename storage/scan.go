@@ -115,6 +115,8 @@ func wrongWith(h *record.Header, batch []byte, want record.Offset, epochs epochT
 		return "the batch there counts its records below one"
 	case record.Checksum(batch) != h.CRC:
 		return "the checksum of the batch there does not match its content"
+	case !epochs.agrees(h) && epochs.open:
+		return "the file of epochs is damaged, and its copy: nothing tells any more with which leader epoch the batch there was written"
 	case !epochs.agrees(h):
 		return "the batch there names another leader epoch than the one it was written with"
 	}

@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"io"
-	"io/fs"
 
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -176,16 +175,11 @@ func (p *partition) cutEpochs(to record.Offset) error {
 	return p.rewriteEpochs()
 }
 
-// rewriteEpochs writes the file of epochs again, in place: a full disk must not
-// keep a log from being truncated. A crash in between leaves frames that are
-// not intact, and then the batches tell.
+// rewriteEpochs writes the file of epochs and its copy again, in place: a full disk
+// must not keep a log from being truncated. A crash in between leaves frames that
+// are not intact only where they were not before, or behind what is durable.
 func (p *partition) rewriteEpochs() error {
-	path := join(p.dir, epochsName)
-	f, err := p.store.fs.Open(path)
-	created := errors.Is(err, fs.ErrNotExist)
-	if created {
-		f, err = p.store.fs.Create(path)
-	}
+	f, created, err := openTwins(p.store.fs, p.dir)
 	if err != nil {
 		return err
 	}
