@@ -86,6 +86,9 @@ func (o *sequences) next(w *World, n *Node, p *partBook, s *sequenced, h *record
 	if h.ProducerID < 0 {
 		return
 	}
+	if w.failure != nil {
+		return // what comes behind the first gap or repeat follows from it
+	}
 	due, known := s.producers[h.ProducerID]
 	switch {
 	case known && h.ProducerEpoch < due.epoch:
@@ -94,8 +97,19 @@ func (o *sequences) next(w *World, n *Node, p *partBook, s *sequenced, h *record
 		w.fail("INV-27", n.id, "a producer's sequence does not begin at its beginning", "partition %s has at offset %d the first batch of producer %d in epoch %d, which has the sequence %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence)
 	case known && h.ProducerEpoch == due.epoch && h.BaseSequence != due.next:
 		w.fail("INV-27", n.id, "a producer's sequence has a gap or a repeat", "partition %s has at offset %d a batch of producer %d, epoch %d, with the sequence %d where %d was due", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence, due.next)
+		for i := range p.committed {
+			if b := &p.committed[i]; sameSequence(b, h) && b.BaseOffset < h.BaseOffset {
+				w.alsoAt(p.id, h.BaseOffset, b.BaseOffset)
+				break
+			}
+		}
 	}
 	s.producers[h.ProducerID] = expected{h.ProducerEpoch, record.AddSequence(h.BaseSequence, h.Count)}
+}
+
+// sameSequence says whether two batches are one to their producer.
+func sameSequence(a, b *record.Header) bool {
+	return a.ProducerID == b.ProducerID && a.ProducerEpoch == b.ProducerEpoch && a.BaseSequence == b.BaseSequence
 }
 
 // answered looks at a produce that is answered in the step that brought it: its

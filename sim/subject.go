@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/models"
@@ -14,6 +17,8 @@ type Subject struct {
 	Partition int32  `json:"partition,omitempty"`
 	Offset    *int64 `json:"offset,omitempty"` // the first record in doubt
 	Group     string `json:"group,omitempty"`
+	// Copies are the offsets at which the same record stands, too.
+	Copies []int64 `json:"copies,omitempty"`
 }
 
 // subjectOf finds what a sentence is about in what it is made of: the first
@@ -62,6 +67,12 @@ func (w *World) aboutRecord(id record.PartitionID, offset record.Offset) {
 	w.aboutCommit("", id, offset)
 }
 
+// alsoAt says that it is about a record of which the partition has an earlier copy.
+func (w *World) alsoAt(id record.PartitionID, offset, earlier record.Offset) {
+	at := int64(offset)
+	w.about(Subject{Topic: uint64(id.Topic), Partition: id.Index, Offset: &at, Copies: []int64{int64(earlier)}})
+}
+
 // subjectOfViolation finds what a model's finding is about in the operations
 // that it names.
 func subjectOfViolation(v *models.Violation, ops []history.Operation) Subject {
@@ -86,12 +97,34 @@ func subjectOfViolation(v *models.Violation, ops []history.Operation) Subject {
 			s.Offset = &at
 		}
 	}
+	if v.Anomaly == "duplicate" && len(v.Ops) > 0 {
+		s.standsAt(ops[v.Ops[0]].Value, ops)
+	}
 	return s
+}
+
+// standsAt finds all places of a record in what the auditor has read at the end.
+func (s *Subject) standsAt(value []byte, ops []history.Operation) {
+	var places []int64
+	for i := range ops {
+		op := &ops[i]
+		if op.Kind != history.Read || op.Client != auditorID || op.TopicID != s.Topic || op.Partition != s.Partition {
+			continue
+		}
+		for j := range op.Records {
+			if bytes.Equal(op.Records[j].Value, value) && !slices.Contains(places, op.Records[j].Offset) {
+				places = append(places, op.Records[j].Offset)
+			}
+		}
+	}
+	if last := len(places) - 1; last > 0 {
+		s.Offset, s.Copies = &places[last], places[:last]
+	}
 }
 
 func (s Subject) witnessed() witness.Subject {
 	out := witness.Subject{
-		Partition: record.PartitionID{Topic: record.TopicID(s.Topic), Index: s.Partition}, Offset: witness.None, Group: s.Group,
+		Partition: record.PartitionID{Topic: record.TopicID(s.Topic), Index: s.Partition}, Offset: witness.None, Group: s.Group, Copies: s.Copies,
 	}
 	if s.Offset != nil {
 		out.Offset = *s.Offset

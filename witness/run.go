@@ -46,6 +46,7 @@ type Subject struct {
 	Partition record.PartitionID
 	Offset    int64
 	Group     string
+	Copies    []int64 // offsets at which the same record stands, too
 }
 
 // Place is where something happens: a node by its id, a client by its id below

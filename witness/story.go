@@ -85,7 +85,7 @@ func (r *Run) Why() *Story {
 	case s.Partition.Topic == 0:
 		return r.Led(len(r.Rows) - 1)
 	case s.Offset >= 0:
-		return r.Record(s.Partition, s.Offset)
+		return r.Copies(s.Partition, s.Offset, s.Copies)
 	default:
 		return r.Partition(s.Partition)
 	}
@@ -118,6 +118,38 @@ var (
 	placeInText = regexp.MustCompile(`[A-Za-z0-9_.-]+/[0-9]+`)
 	groupInText = regexp.MustCompile(`group "([^"]+)"`)
 )
+
+// Copies tells the life of a record that stands more than once, of all places where
+// it does: how it came to the first, and why again to the next.
+func (r *Run) Copies(id record.PartitionID, offset int64, copies []int64) *Story {
+	s := r.Record(id, offset)
+	if len(copies) == 0 {
+		return s
+	}
+	for i := range s.Steps {
+		s.tag(i, offset, r)
+	}
+	for _, at := range copies {
+		other := r.Record(id, at)
+		s.Title += fmt.Sprintf(", which is also record %d", at)
+		s.Left += other.Left
+		for _, step := range other.Steps {
+			if r.Rows[step.Row].What != Broken {
+				s.Steps = append(s.Steps, step)
+				s.tag(len(s.Steps)-1, at, r)
+			}
+		}
+	}
+	s.short()
+	return s
+}
+
+// tag says which of several copies a step is about.
+func (s *Story) tag(i int, offset int64, r *Run) {
+	if step := &s.Steps[i]; r.Rows[step.Row].What != Broken {
+		step.Text = fmt.Sprintf("[%d] %s", offset, step.Text)
+	}
+}
 
 // Led tells what led to a row: what it follows from, and so on, backwards.
 func (r *Run) Led(row int) *Story {

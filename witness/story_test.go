@@ -163,6 +163,25 @@ func TestAnotherRecordInItsPlaceIsToldApart(t *testing.T) {
 	require.Equal(t, 1, strings.Count(story, "node 2 has flushed it"), "what is flushed now is the other one")
 }
 
+// Of a record that stands twice the story tells how it came to both places.
+func TestTheStoryOfARepeatTellsOfBothCopies(t *testing.T) {
+	b := newBook()
+	b.stands(1, orders, "leading", 0, 20, 20)
+	b.next()
+	b.appends(1, None, orders, 0, 20, 21)
+	b.next()
+	b.appends(1, None, orders, 0, 21, 22) // another
+	b.next()
+	b.appends(1, None, orders, 0, 22, 23)
+	b.row(1, Broken, None, func(r *Row) { r.Name, r.Text = "INV-27", "a repeat" })
+	b.Failure = &Failure{Invariant: "INV-27", Sentence: "a repeat", Event: b.Events, Place: 1, Subject: Subject{Partition: orders, Offset: 22, Copies: []int64{20}}}
+	require.Equal(t, `record 22 of partition 11/0 (orders/0), which is also record 20
+       1          1ms  [20] node 1 appends it: offsets [20, 21), epoch 0
+       3          3ms  [22] node 1 appends it: offsets [22, 23), epoch 0
+       3          3ms  broken: INV-27 a repeat
+`, printed(t, &b.Run, b.Why()))
+}
+
 func TestALongStoryKeepsWhatMatters(t *testing.T) {
 	b := lostRecord()
 	last := b.Rows[len(b.Rows)-1]
