@@ -47,7 +47,7 @@ type Processes struct{}
 
 // seedCPU is the most processor time that one seed of a series may take. One
 // takes a tenth of a second.
-const seedCPU = 10 * time.Second
+const seedCPU = 5 * time.Second
 
 // atOnce is how many seeds one process is given.
 const atOnce = 1000
