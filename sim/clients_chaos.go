@@ -255,7 +255,7 @@ func (c *chaos) wrong(u *user) message.Request {
 	case 5:
 		batch[16] = 1 // magic
 	case 6:
-		return &message.CreateTopic{Name: "no/such name", Partitions: -3, ReplicationFactor: 99}
+		return wrongTopic(uint64(u.lastOp))
 	case 7:
 		return &message.AddPartitions{Name: chaosTopic, Count: -1}
 	case 8:
@@ -276,6 +276,22 @@ func (c *chaos) wrong(u *user) message.Request {
 			batch[record.HeaderSize] -= 2
 		}
 		record.SetProducer(batch, record.NoProducerID, -1, -1)
+	}
+	return m
+}
+
+// wrongTopic is a topic with one fault, or with all of them: one that is refused
+// for another fault says nothing about the first.
+func wrongTopic(turn uint64) *message.CreateTopic {
+	m := &message.CreateTopic{Name: "fine", Partitions: 1, ReplicationFactor: 1}
+	if turn%4 == 0 || turn%4 == 3 {
+		m.Name = "no/such name"
+	}
+	if turn%4 == 1 || turn%4 == 3 {
+		m.Partitions = -3
+	}
+	if turn%4 == 2 || turn%4 == 3 {
+		m.ReplicationFactor = 99
 	}
 	return m
 }

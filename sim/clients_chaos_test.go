@@ -70,3 +70,16 @@ func TestARefusalWithoutAReasonIsNoticed(t *testing.T) {
 	u.saysWhy(op, &client.Result{Err: &client.Error{Problem: client.Refused, Detail: "no"}})
 	s.refused("INV-10", "was refused and not told why: no")
 }
+
+func TestAWrongTopicHasOneFaultOrAll(t *testing.T) {
+	var got []message.CreateTopic
+	for turn := range uint64(4) {
+		got = append(got, *wrongTopic(turn))
+	}
+	require.Equal(t, []message.CreateTopic{
+		{Name: "no/such name", Partitions: 1, ReplicationFactor: 1},
+		{Name: "fine", Partitions: -3, ReplicationFactor: 1},
+		{Name: "fine", Partitions: 1, ReplicationFactor: 99},
+		{Name: "no/such name", Partitions: -3, ReplicationFactor: 99},
+	}, got)
+}
