@@ -20,6 +20,8 @@ type Campaign struct {
 	// Plateau ends the campaign when so many runs, one after the other, have covered
 	// no new ground; 0: it does not.
 	Plateau int
+	// Interrupt, once closed, ends the campaign with the runs that are under way.
+	Interrupt <-chan struct{}
 	// Limits cut runs that have no end. Such a run ends the campaign.
 	Limits Limits
 	// Code is the commit, for the report.
@@ -78,7 +80,12 @@ func (c *Campaign) Run() *Report {
 		if c.Budget > 0 && time.Since(started) > c.Budget || enough.Load() {
 			break
 		}
-		seeds <- seed
+		select {
+		case seeds <- seed:
+		case <-c.Interrupt:
+			report.Interrupted = true
+			enough.Store(true)
+		}
 	}
 	close(seeds)
 	group.Wait()

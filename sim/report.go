@@ -32,8 +32,10 @@ type Report struct {
 	Marks    []Mark        `json:"marks"`            // all marks, also those never reached
 	Ground   Ground        `json:"ground"`
 	Plateau  bool          `json:"plateau,omitempty"` // ended because no new ground was covered
-	Parts    []Part        `json:"parts,omitempty"`   // what was run where: one, or the shards that were merged
-	Peak     uint64        `json:"peak,omitempty"`    // most memory that a process had, in bytes, where it is known
+	// Interrupted: ended from outside, before its seeds or its time were used up.
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Parts       []Part `json:"parts,omitempty"` // what was run where: one, or the shards that were merged
+	Peak        uint64 `json:"peak,omitempty"`  // most memory that a process had, in bytes, where it is known
 }
 
 // Part is one process's part of a campaign.
@@ -157,6 +159,7 @@ func Merge(reports []*Report) *Report {
 		out.Parts = append(out.Parts, r.Parts...)
 		out.Peak = max(out.Peak, r.Peak)
 		out.Plateau = out.Plateau || r.Plateau
+		out.Interrupted = out.Interrupted || r.Interrupted
 		t.ground.merge(&r.Ground)
 		out.Wall = max(out.Wall, r.Wall)
 		out.Busy += r.Busy

@@ -117,6 +117,20 @@ func TestACampaignEndsWhenItCoversNoNewGround(t *testing.T) {
 	require.Equal(t, []Part{{Name: fmt.Sprintf("seeds 1..%d", manySeeds), Code: "c0ffee", Runs: 4, Void: 4, Wall: r.Wall}}, r.Parts)
 }
 
+func TestAnInterruptedCampaignTellsWhatItHas(t *testing.T) {
+	interrupt := make(chan struct{})
+	c := &Campaign{From: 1, To: manySeeds, Workers: 1, Plan: toyPlan, Interrupt: interrupt, Each: func(_ *Result, soFar *Report) {
+		if soFar.Runs == 3 {
+			close(interrupt)
+		}
+	}}
+	r := c.Run()
+	require.True(t, r.Interrupted)
+	require.Less(t, r.Runs, 10, "at most those that were on their way")
+	require.GreaterOrEqual(t, r.Runs, 3)
+	require.True(t, Merge([]*Report{{}, r}).Interrupted)
+}
+
 func TestShardsShareTheSeedsAndTheRepeats(t *testing.T) {
 	var all []uint64
 	reports := make([]*Report, 3)

@@ -39,7 +39,8 @@ func main() {
 
 Exit codes: 0 all is well; 10 safety, 11 liveness, 12 nondeterminism, 13 too
 little got done, 14 a fault of the simulator itself, 15 a planted bug was not
-found, 16 a mark was never reached that must be, 2 wrong usage.`,
+found, 16 a mark was never reached that must be, 130 interrupted before the
+end, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
@@ -59,6 +60,8 @@ found, 16 a mark was never reached that must be, 2 wrong usage.`,
 		os.Exit(15)
 	case errors.Is(err, errMarksLeft):
 		os.Exit(16)
+	case errors.Is(err, errInterrupted):
+		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "simrun:", err)
 		os.Exit(2)

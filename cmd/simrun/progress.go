@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -90,6 +93,10 @@ func (p *progress) line(elapsed, left time.Duration) string {
 func runWithProgress(c *sim.Campaign) *sim.Report {
 	p := newProgress(c)
 	c.Each = p.add
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	c.Interrupt = ctx.Done()
 	report := c.Run()
 	report.Peak = peakMemory()
 	_ = p.bar.Finish()

@@ -36,6 +36,10 @@ func (o *outputs) finish(r *sim.Report) error {
 	if worst := ended(r.Worst()); worst != nil {
 		return worst
 	}
+	if r.Interrupted {
+		fmt.Printf("\nINTERRUPTED after %d runs: the other seeds were not run\n", r.Runs)
+		return errInterrupted
+	}
 	if never := r.Never(); o.requireMarks && len(never) > 0 {
 		fmt.Printf("\nFAILED: %d marks were never reached, so the campaign does not test them: %s\n", len(never), strings.Join(never, "; "))
 		return errMarksLeft
@@ -57,6 +61,9 @@ func (o *outputs) save(r *sim.Report) error {
 	}
 	return nil
 }
+
+// errInterrupted says that a campaign was ended by a signal, which was printed.
+var errInterrupted = errors.New("interrupted")
 
 // errMarksLeft says that a campaign did not reach all marks, which was printed.
 var errMarksLeft = errors.New("marks were never reached")
