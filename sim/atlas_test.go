@@ -8,6 +8,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
 )
 
 // mapped is a stage with one partition of which the controllers know: three
@@ -125,6 +126,21 @@ func TestALowerMinInsyncConcedesWhatItLeavesToDamagedCopies(t *testing.T) {
 	alter(2)
 	alter(1)
 	require.False(t, p.loss, "whoever is bound to the budget does not ask for it")
+}
+
+func TestACopyThatWasToldToBeDamagedDoesNotLead(t *testing.T) {
+	s, _ := mapped(t)
+	r := s.holds(1, batch(0, 1, "a"), batch(1, 1, "b"))
+	begins := func(told bool) {
+		r.view.Role = replica.Following
+		s.leads(r, 2, 2)
+		r.view.Damage, r.view.DamageTold = "the checksum does not match", told
+		s.step(&damageSeen{}, 1, nil, nil, r)
+	}
+	begins(false) // a read has found it, and the election is from before
+	s.passed()
+	begins(true)
+	s.refused("INV-13", "node 1 begins to lead partition 5/0 although its copy is damaged")
 }
 
 func TestADamagedCopyIsNotServed(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 )
 
 // damageSeen is INV-13 for what a node does: one that knows its copy to be
-// damaged never leads with it and is not counted.
+// damaged serves nothing of it, and is not elected with it once it has told so. A
+// change from before may still make it the leader when a read has found the damage.
 type damageSeen struct{ blind }
 
 func (*damageSeen) Invariant() string { return "INV-13" }
@@ -22,7 +23,7 @@ func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 		}
 	}
 	for _, r := range w.book.touched {
-		if v := &r.view; v.Damage != "" && v.Role == replica.Leading && v.Shown && r.was.role != replica.Leading && !r.part.off() {
+		if v := &r.view; v.Damage != "" && v.DamageTold && v.Role == replica.Leading && v.Shown && r.was.role != replica.Leading && !r.part.off() {
 			w.fail("INV-13", n.id, "a replica leads with a damaged log", "node %d begins to lead partition %s although its copy is damaged: %s", n.id, v.ID, v.Damage)
 			return
 		}

@@ -38,6 +38,7 @@ type View struct {
 	Flushed       record.Offset // durable up to here
 	HighWatermark record.Offset
 	Damage        string // not empty: this replica vouches for nothing
+	DamageTold    bool   // the controllers have committed a registration that names the damage
 
 	// Of a leader. MaximalISR is the ISR and what has been proposed to be added.
 	ISR        []message.NodeID
@@ -82,7 +83,7 @@ func (m *Manager) ViewInto(id record.PartitionID, v *View) (ok bool) {
 	*v = View{
 		ID: id, Leader: r.state.Leader, LeaderEpoch: r.state.LeaderEpoch, PartitionEpoch: r.state.PartitionEpoch,
 		Replicas: r.state.Replicas, MinInsync: r.minInsync, Start: r.log.Start(), End: r.log.End(),
-		Flushed: r.flushed, HighWatermark: r.highWatermark, Damage: r.damage.what,
+		Flushed: r.flushed, HighWatermark: r.highWatermark, Damage: r.damage.what, DamageTold: r.damage.reported,
 		MaximalISR: maximal, Followers: followers,
 	}
 	switch {
