@@ -150,6 +150,9 @@ func foldData(r *rolling, m message.Message) {
 			r.id(m.Partitions[i].ID)
 			r.pair(int64(m.Partitions[i].LeaderEpoch), int64(m.Partitions[i].Timestamp))
 		}
+		if m.Isolation != message.ReadUncommitted {
+			r.fold(uint64(m.Isolation))
+		}
 	case *message.ListOffsetsReply:
 		for i := range m.Partitions {
 			p := &m.Partitions[i]

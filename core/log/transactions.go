@@ -137,6 +137,13 @@ func (l *Log) LastStable(highWatermark record.Offset) record.Offset {
 // OpenTransactions is the number of transactions without a marker in this log.
 func (l *Log) OpenTransactions() int { return len(l.producers.transactions.open) }
 
+// AbortedBehind says whether there is an aborted transaction with its marker at or
+// behind an offset.
+func (l *Log) AbortedBehind(from record.Offset) bool {
+	all := l.producers.transactions.aborted
+	return len(all) > 0 && all[len(all)-1].marker >= from
+}
+
 // Aborted are the aborted transactions with records in [from, to), by first
 // offset; nil when there is none.
 func (l *Log) Aborted(from, to record.Offset) []message.AbortedTransaction {

@@ -100,8 +100,12 @@ const (
 )
 
 // ListOffsets asks for the first offset at or after a timestamp, for the log
-// start (Earliest) or for the high watermark (Latest).
-type ListOffsets struct{ Partitions []ListOffsetsPartition }
+// start (Earliest) or for the end of what may be read (Latest): the high watermark
+// or, with ReadCommitted, the last stable offset. Times are looked for below that.
+type ListOffsets struct {
+	Partitions []ListOffsetsPartition
+	Isolation  Isolation
+}
 
 // ListOffsetsPartition is the question for one partition.
 type ListOffsetsPartition struct {
@@ -114,7 +118,7 @@ type ListOffsetsPartition struct {
 type ListOffsetsReply struct{ Partitions []ListedOffset }
 
 // ListedOffset is the answer for one partition. When no record is that late,
-// Offset is the high watermark and Timestamp is -1.
+// Offset is what Latest gives and Timestamp is -1.
 type ListedOffset struct {
 	ID          record.PartitionID
 	Code        Code
@@ -146,7 +150,8 @@ type EpochAnswer struct {
 }
 
 // DeleteRecords moves the log start of partitions up to an offset (-1: to the
-// high watermark).
+// last stable offset). Beyond the last stable offset it is out of range: nothing
+// is deleted that belongs to a transaction without an outcome.
 type DeleteRecords struct{ Partitions []DeleteRecordsPartition }
 
 // DeleteRecordsPartition names one partition and its new log start.

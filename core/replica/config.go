@@ -34,6 +34,16 @@ type Config struct {
 	// ProducerIdle is how long the state of a silent producer is kept. Default
 	// 7 days.
 	ProducerIdle message.Duration
+	// VerifyPause is the pause after a transaction coordinator has said that it
+	// cannot tell yet. It doubles up to RetryMax. Default 5 ms.
+	VerifyPause message.Duration
+	// VerifyRetry is how long a question to a transaction coordinator waits for
+	// its answer before it is asked again. Default 500 ms.
+	VerifyRetry message.Duration
+
+	// Transactions says that Out.Verify reaches transaction coordinators. Without
+	// it batches of transactions are refused with UnsupportedVersion.
+	Transactions bool
 
 	// FetchBytes bounds the records of one answer, to a follower or a consumer,
 	// but for the first batch of its last partition. Default 8 MiB.
@@ -41,7 +51,8 @@ type Config struct {
 	// UnflushedBytes bounds what is appended and not yet durable: beyond it
 	// produces are held back and followers do not fetch. Default 64 MiB.
 	UnflushedBytes int64
-	// HeldBytes bounds the produces that are held back; beyond it they are
+	// HeldBytes bounds the produces that are held back, for the disk or for a
+	// transaction coordinator; beyond it they are
 	// refused with BrokerNotAvailable. Default 64 MiB.
 	HeldBytes int64
 	// CheckpointBytes is how much is appended to a log between two checkpoints
@@ -61,6 +72,8 @@ func (c Config) withDefaults() Config {
 	c.AlterRetry = cmp.Or(c.AlterRetry, 500*message.Millisecond)
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*message.Second)
 	c.ProducerIdle = cmp.Or(c.ProducerIdle, 7*24*message.Hour)
+	c.VerifyPause = cmp.Or(c.VerifyPause, 5*message.Millisecond)
+	c.VerifyRetry = cmp.Or(c.VerifyRetry, 500*message.Millisecond)
 	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)
 	c.UnflushedBytes = cmp.Or(c.UnflushedBytes, 64<<20)
 	c.HeldBytes = cmp.Or(c.HeldBytes, 64<<20)

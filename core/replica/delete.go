@@ -6,7 +6,7 @@ import (
 )
 
 // How a log start moves. The leader decides on one (from retention or from
-// DeleteRecords, never above the high watermark) and tells its followers. They
+// DeleteRecords, never above the last stable offset) and tells its followers. They
 // trim, and state it in their fetches once their disks have confirmed it. When
 // the whole maximal ISR has done so the leader trims as well, and shows it to
 // clients when its own disk has confirmed. So whoever leads next starts at least
@@ -117,7 +117,7 @@ func (d *deletion) ask(m *Manager, now message.Now, i int, p *message.DeleteReco
 	}
 	before := p.Before
 	if before == -1 {
-		before = l.r.highWatermark
+		before = l.lastStable()
 	}
 	switch {
 	case l.r.state.Config.Internal:
@@ -126,7 +126,7 @@ func (d *deletion) ask(m *Manager, now message.Now, i int, p *message.DeleteReco
 		answer.Code = message.StorageError
 	case !l.shown():
 		answer.Code = message.LeaderNotAvailable
-	case before < 0 || before > l.r.highWatermark:
+	case before < 0 || before > l.lastStable():
 		answer.Code = message.OffsetOutOfRange
 	case before <= l.shownStart():
 		answer.LogStart = l.shownStart()

@@ -8,7 +8,8 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// Fetch reads committed records for a consumer. It waits until MinBytes are
+// Fetch reads committed records for a consumer, with ReadCommitted only up to the
+// last stable offset. It waits until MinBytes are
 // there, an error has to be told, or MaxWait is over. Behind the newest batches
 // there is always enough, whatever the batches there add up to.
 func (m *Manager) Fetch(now message.Now, token message.Token, r *message.Fetch, out *Out) {
@@ -31,11 +32,12 @@ type sight struct {
 	diverging *message.EpochEnd
 	to        record.Offset // read up to here
 	bytes     int64         // there are that many
+	committed bool          // whole transactions only
 	waits     bool          // code is to be told only when time is over
 }
 
 // look judges one partition of a Fetch.
-func (m *Manager) look(p *message.FetchPartition) sight {
+func (m *Manager) look(p *message.FetchPartition, isolation message.Isolation) sight {
 	l, code := m.leading(p.ID)
 	if code != message.None {
 		return sight{code: code}
@@ -60,7 +62,18 @@ func (m *Manager) look(p *message.FetchPartition) sight {
 	if p.Offset > r.log.End() {
 		return sight{l: l, code: message.OffsetOutOfRange}
 	}
-	return sight{l: l, to: r.highWatermark, bytes: l.tail.between(p.Offset, r.highWatermark)}
+	return l.sees(p.Offset, isolation)
+}
+
+// sees is what a consumer may see of a log from an offset on.
+func (l *leader) sees(from record.Offset, isolation message.Isolation) sight {
+	r := l.r
+	s := sight{l: l, to: r.highWatermark, committed: isolation == message.ReadCommitted}
+	if s.committed {
+		s.to = l.lastStable()
+	}
+	s.bytes = l.tail.between(from, s.to)
+	return s
 }
 
 // fence compares a client's or a peer's view of the leadership with the one
@@ -88,6 +101,7 @@ type consumerPart struct {
 	l     *leader
 	from  record.Offset
 	reads bool // records of it are among the slices
+	whole bool // and those of transactions that were aborted are to be named
 }
 
 // respond answers with what there is now.
@@ -98,7 +112,7 @@ func (w *fetchWait) respond(m *Manager, out *Out) {
 	parts := make([]consumerPart, 0, len(w.request.Partitions))
 	for i := range w.request.Partitions {
 		p, answer := &w.request.Partitions[i], &reply.Partitions[i]
-		s := m.look(p)
+		s := m.look(p, w.request.Isolation)
 		*answer = m.describe(p.ID, &s)
 		if s.code == message.None {
 			parts = append(parts, consumerPart{index: i, l: s.l, from: p.Offset})
@@ -112,7 +126,7 @@ func (w *fetchWait) respond(m *Manager, out *Out) {
 		largest := int64(cmp.Or(s.l.r.state.Config.MaxBatchBytes, defaultMaxBatch))
 		left -= min(s.bytes, max(limit, largest))
 		slices = append(slices, effect.Slice{Log: p.ID, From: p.Offset, To: s.to, MaxBytes: int32(limit)})
-		parts[len(parts)-1].reads = true
+		parts[len(parts)-1].reads, parts[len(parts)-1].whole = true, s.committed
 	}
 	if len(slices) == 0 {
 		out.Reply(w.token, reply)
@@ -131,7 +145,7 @@ func (m *Manager) describe(id record.PartitionID, s *sight) message.FetchedParti
 	answer.Leader, answer.LeaderEpoch = m.hint(id)
 	if s.l != nil && s.l.shown() {
 		r := s.l.r
-		answer.HighWatermark, answer.LastStable = r.highWatermark, r.highWatermark
+		answer.HighWatermark, answer.LastStable = r.highWatermark, s.l.lastStable()
 		answer.LogStart = s.l.shownStart()
 	}
 	return answer
@@ -158,11 +172,28 @@ func (c *consumerRead) done(m *Manager, now message.Now, results []effect.ReadRe
 			answer.Code, answer.Diverging = message.StorageError, nil
 		case result.Err != nil: // retention has overtaken it: all else is damage
 			answer.Code = message.OffsetOutOfRange
+		case part.whole && part.from < part.l.r.log.Start(): // and what was aborted there
+			answer.Code = message.OffsetOutOfRange
 		default:
 			answer.Records = result.Batches
+			if part.whole {
+				answer.Aborted = part.aborted(result.Batches)
+			}
 		}
 	}
 	out.Reply(c.token, c.reply)
+}
+
+// aborted names the aborted transactions among records that were read.
+func (p *consumerPart) aborted(records []byte) []message.AbortedTransaction {
+	if len(records) == 0 || !p.l.r.log.AbortedBehind(p.from) {
+		return nil
+	}
+	end := p.from
+	for it := record.Batches(records); it.Next(); {
+		end = it.Header.End()
+	}
+	return p.l.r.log.Aborted(p.from, end)
 }
 
 // tellFailed takes note of the reads that failed, before any of the others is

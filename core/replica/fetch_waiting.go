@@ -24,7 +24,7 @@ type fetchPart struct {
 func (w *fetchWait) ready(m *Manager) bool {
 	bytes := int64(0)
 	for i := range w.request.Partitions {
-		s := m.look(&w.request.Partitions[i])
+		s := m.look(&w.request.Partitions[i], w.request.Isolation)
 		if s.code != message.None && !s.waits || s.diverging != nil {
 			return true
 		}

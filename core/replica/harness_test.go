@@ -70,6 +70,8 @@ type node struct {
 	alterCount int
 	local      []LocalResult
 	replayed   []Replay
+	verify     []Verify
+	marked     []Marked
 	led        []LeadershipChange
 	damaged    []record.PartitionID
 	halted     string
@@ -130,6 +132,7 @@ func (n *node) recover() []effect.RecoveredLog {
 		for _, b := range d.batches {
 			h, err := record.DecodeHeader(b)
 			require.NoError(n.w.t, err)
+			record.FillMarker(&h, b)
 			if h.BaseOffset >= r.CheckpointAt {
 				r.Headers = append(r.Headers, h)
 			}
@@ -238,6 +241,8 @@ func (n *node) collect() {
 	n.alterCount += len(n.out.Alter)
 	n.local = append(n.local, n.out.Local...)
 	n.replayed = append(n.replayed, n.out.Replayed...)
+	n.verify = append(n.verify, n.out.Verify...)
+	n.marked = append(n.marked, n.out.Marked...)
 	n.led = append(n.led, n.out.Led...)
 	n.damaged = append(n.damaged, n.out.Damaged...)
 	n.out.Empty()

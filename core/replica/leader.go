@@ -29,6 +29,8 @@ type leader struct {
 	startAgreed bool // the ISR has come up to this log's start in this leadership
 	deletes     []*deleteWait
 
+	verifications []*verification // questions to transaction coordinators
+
 	written waiters // acks=1: until the operating system has the batch
 	acked   waiters // acks=all: until the high watermark has passed the batch
 	fetches []*fetchPart
@@ -65,6 +67,7 @@ func (m *Manager) depose(now message.Now, r *replica, out *Out) {
 	m.leaders = remove(m.leaders, r)
 	m.timers.Stop(&l.alter)
 	m.timers.Stop(&l.lag)
+	l.failUnverified(m, message.NotLeaderOrFollower, out)
 	l.written.failAll(m, l, message.NotLeaderOrFollower, out)
 	l.acked.failAll(m, l, message.NotLeaderOrFollower, out)
 	for len(l.fetches) > 0 {

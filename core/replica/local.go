@@ -25,7 +25,15 @@ func (m *Manager) LocalAppend(now message.Now, id record.PartitionID, epoch reco
 		out.Local = append(out.Local, result)
 		return
 	}
-	added := l.add(m, now, batch, message.AcksAll, out)
+	added := addition{base: -1}
+	var h record.Header
+	switch h, added.code = l.admit(batch); {
+	case added.code != message.None:
+	case h.Attributes.Transactional(): // of no room, and nobody has verified it
+		added.code = message.InvalidRequest
+	default:
+		added = l.add(m, now, &h, batch, message.AcksAll, out)
+	}
 	result.Code, result.Base = added.code, added.base
 	if added.code == message.None && added.end > l.r.highWatermark {
 		l.acked.push(waiter{end: added.end, base: added.base, ticket: ticket})

@@ -11,6 +11,7 @@
 //     its followers and concludes from it
 //   - produce.go, fetch.go, offsets.go, delete.go, local.go: what clients and
 //     the other rooms of this broker ask for, each with those who wait
+//   - verify.go, marker.go: how a transaction begins in a partition, and ends
 //   - serving.go, answer.go: fetch sessions as their leader holds them
 //   - pulling.go, follower.go: fetch sessions as their follower holds them
 //   - pace.go: how replicas that are being added are held back
@@ -55,6 +56,8 @@ type Manager struct {
 	reads     map[uint64]reading
 	times     map[uint64]timeQuestion
 
+	verifications map[uint64]*verification
+
 	diskLow   bool
 	unflushed int64 // bytes appended and not durable, over all logs
 	held      []heldProduce
@@ -85,6 +88,8 @@ func New(cfg Config, found []effect.RecoveredLog, random *chance.Stream, now mes
 		replicas: map[record.PartitionID]*replica{},
 		reads:    map[uint64]reading{},
 		times:    map[uint64]timeQuestion{},
+
+		verifications: map[uint64]*verification{},
 	}
 	m.heldTimer.Due = (*heldTimer)(m)
 	m.pace.timer.Due = (*paceTimer)(m)

@@ -8,15 +8,15 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// ListOffsets answers with log starts, high watermarks, and offsets by time. A
-// leader that may not show its high watermark yet answers LeaderNotAvailable.
+// ListOffsets answers with log starts, the ends of what may be read, and offsets by
+// time. A leader that may not show its high watermark yet answers LeaderNotAvailable.
 func (m *Manager) ListOffsets(now message.Now, token message.Token, r *message.ListOffsets, out *Out) {
 	if m.halted {
 		return
 	}
 	q := &listing{token: token, reply: &message.ListOffsetsReply{Partitions: make([]message.ListedOffset, len(r.Partitions))}}
 	for i := range r.Partitions {
-		q.ask(m, i, &r.Partitions[i], out)
+		q.ask(m, i, r, out)
 	}
 	if q.left == 0 {
 		out.Reply(token, q.reply)
@@ -36,10 +36,11 @@ type timeQuestion struct {
 	q     *listing
 	index int
 	l     *leader
-	to    record.Offset // the high watermark of when it was asked
+	to    record.Offset // what might be read when it was asked
 }
 
-func (q *listing) ask(m *Manager, i int, p *message.ListOffsetsPartition, out *Out) {
+func (q *listing) ask(m *Manager, i int, r *message.ListOffsets, out *Out) {
+	p := &r.Partitions[i]
 	answer := &q.reply.Partitions[i]
 	*answer = message.ListedOffset{ID: p.ID, Offset: -1, Timestamp: -1, LeaderEpoch: record.NoLeaderEpoch}
 	l, code := m.leading(p.ID)
@@ -58,9 +59,10 @@ func (q *listing) ask(m *Manager, i int, p *message.ListOffsetsPartition, out *O
 		return
 	}
 	answer.LeaderEpoch = l.epoch
+	to := l.sees(0, r.Isolation).to
 	switch {
 	case p.Timestamp == message.Latest:
-		answer.Offset = l.r.highWatermark
+		answer.Offset = to
 	case p.Timestamp == message.Earliest:
 		answer.Offset = l.shownStart()
 	case p.Timestamp < 0:
@@ -68,8 +70,8 @@ func (q *listing) ask(m *Manager, i int, p *message.ListOffsetsPartition, out *O
 	default:
 		q.left++
 		token := m.token()
-		m.times[token] = timeQuestion{q, i, l, l.r.highWatermark}
-		out.Add(effect.FindTime{Token: token, Log: p.ID, At: p.Timestamp, To: l.r.highWatermark})
+		m.times[token] = timeQuestion{q, i, l, to}
+		out.Add(effect.FindTime{Token: token, Log: p.ID, At: p.Timestamp, To: to})
 	}
 }
 

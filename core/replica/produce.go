@@ -30,7 +30,7 @@ func (m *Manager) produce(now message.Now, token message.Token, r *message.Produ
 	w.timer.Due = w
 	w.reply.Partitions = make([]message.ProducedPartition, len(r.Partitions))
 	for i := range r.Partitions {
-		m.produceOne(now, w, int32(i), r.Acks, &r.Partitions[i], out)
+		m.produceOne(now, w, int32(i), r, out)
 	}
 	switch {
 	case r.Acks == message.AcksNone:
@@ -42,7 +42,8 @@ func (m *Manager) produce(now message.Now, token message.Token, r *message.Produ
 }
 
 // produceOne appends one batch, or says why not, or that it is there already.
-func (m *Manager) produceOne(now message.Now, w *produceWait, index int32, acks message.Acks, p *message.ProducePartition, out *Out) {
+func (m *Manager) produceOne(now message.Now, w *produceWait, index int32, r *message.Produce, out *Out) {
+	p, acks := &r.Partitions[index], r.Acks
 	answer := &w.reply.Partitions[index]
 	*answer = message.ProducedPartition{ID: p.ID, BaseOffset: -1, LogStart: -1, LeaderEpoch: record.NoLeaderEpoch}
 	l, code := m.leading(p.ID)
@@ -59,20 +60,41 @@ func (m *Manager) produceOne(now message.Now, w *produceWait, index int32, acks 
 		answer.Code = message.InvalidTopic
 		return
 	}
-	added := l.add(m, now, p.Records, acks, out)
+	h, code := l.admit(p.Records)
+	if code == message.None && h.Attributes.Transactional() {
+		var waits bool
+		if waits, code = l.verify(m, now, w, index, r, &h, out); waits {
+			w.left++
+			return
+		}
+	}
+	added := addition{code: code, base: -1}
+	if code == message.None {
+		added = l.add(m, now, &h, p.Records, acks, out)
+	}
+	if l.outcome(w, index, acks, added) {
+		w.left++
+	}
+}
+
+// outcome puts down what became of a batch. It is true when that is not certain
+// yet: then the batch waits in w for it.
+func (l *leader) outcome(w *produceWait, index int32, acks message.Acks, added addition) (waits bool) {
+	answer := &w.reply.Partitions[index]
 	answer.Code, answer.BaseOffset, answer.LogStart = added.code, added.base, l.shownStart()
 	if added.code != message.None {
-		return
+		return false
 	}
 	wait := waiter{end: added.end, wait: w, index: index}
 	switch {
 	case acks == message.AcksAll && added.end > l.r.highWatermark:
-		w.left++
 		l.acked.push(wait)
 	case acks == message.AcksLeader && added.end > l.r.appended:
-		w.left++
 		l.written.push(wait)
+	default:
+		return false
 	}
+	return true
 }
 
 // addition is what became of a batch: where it is, or why it is not.
@@ -81,26 +103,29 @@ type addition struct {
 	base, end record.Offset
 }
 
-// add appends a batch to the log of a leader. A batch that is there already is
-// not appended again and counts as added where it is: whoever sent it waits for
-// it as for a new one.
-func (l *leader) add(m *Manager, now message.Now, batch []byte, acks message.Acks, out *Out) addition {
-	r := l.r
-	refuse := func(code message.Code) addition { return addition{code: code, base: -1} }
-	if limit := cmp.Or(r.state.Config.MaxBatchBytes, defaultMaxBatch); len(batch) > int(limit) {
-		return refuse(message.MessageTooLarge)
+// admit reads a batch that somebody wants to append, and says what is wrong with
+// it or with the log.
+func (l *leader) admit(batch []byte) (record.Header, message.Code) {
+	if limit := cmp.Or(l.r.state.Config.MaxBatchBytes, defaultMaxBatch); len(batch) > int(limit) {
+		return record.Header{}, message.MessageTooLarge
 	}
 	h, err := record.Validate(batch)
-	if err != nil {
-		return refuse(codeOf(err))
+	switch {
+	case err != nil:
+		return h, codeOf(err)
+	case l.r.damage.what != "":
+		return h, message.StorageError
 	}
-	if h.Attributes.Transactional() { // nobody would end the transaction yet
-		return refuse(message.UnsupportedVersion)
-	}
-	if r.damage.what != "" {
-		return refuse(message.StorageError)
-	}
-	switch v := r.log.Check(&h); {
+	return h, message.None
+}
+
+// add appends a batch that was admitted to the log of a leader. A batch that is
+// there already is not appended again and counts as added where it is: whoever
+// sent it waits for it as for a new one.
+func (l *leader) add(m *Manager, now message.Now, h *record.Header, batch []byte, acks message.Acks, out *Out) addition {
+	r := l.r
+	refuse := func(code message.Code) addition { return addition{code: code, base: -1} }
+	switch v := r.log.Check(h); {
 	case v.Outcome == log.Refused:
 		return refuse(v.Code)
 	case v.Outcome == log.Duplicate && acks == message.AcksAll && v.End > r.highWatermark && !l.enoughInSync():
@@ -112,7 +137,7 @@ func (l *leader) add(m *Manager, now message.Now, batch []byte, acks message.Ack
 	case acks == message.AcksAll && !l.enoughInSync():
 		return refuse(message.NotEnoughReplicas)
 	}
-	return l.append(m, now, &h, batch, out)
+	return l.append(m, now, h, batch, out)
 }
 
 // defaultMaxBatch is max.message.bytes of a topic that sets none.

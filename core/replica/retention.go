@@ -75,7 +75,7 @@ func untilWall(now, at record.Timestamp) message.Duration {
 }
 
 // retire moves the log start as the topic's limits on age and size ask for,
-// never above the high watermark (KAFKA-5634).
+// never above the high watermark (KAFKA-5634), nor into a transaction that is open.
 func (l *leader) retire(m *Manager, now message.Now, out *Out) {
 	if start := l.r.log.Retire(now.Wall, l.r.highWatermark, l.r.retention); start > l.start {
 		l.moveStart(m, now, start, out)

@@ -44,6 +44,10 @@ type Out struct {
 	Alter []message.AlterISR
 	// Local are the outcomes of LocalAppend, in the order of the offsets.
 	Local []LocalResult
+	// Verify asks transaction coordinators; Manager.Verified answers.
+	Verify []Verify
+	// Marked are the outcomes of WriteMarker.
+	Marked []Marked
 	// Replayed answers LocalRead.
 	Replayed []Replay
 	// Led tells which leaderships began and ended here, in order.
@@ -59,8 +63,10 @@ func (o *Out) Empty() {
 	o.Out.Empty()
 	clear(o.Alter)
 	clear(o.Replayed)
+	clear(o.Verify)
 	o.Alter, o.Local, o.Replayed = o.Alter[:0], o.Local[:0], o.Replayed[:0]
 	o.Led, o.Damaged = o.Led[:0], o.Damaged[:0]
+	o.Verify, o.Marked = o.Verify[:0], o.Marked[:0]
 }
 
 // LocalResult is the outcome of the LocalAppend with the same Ticket. Code is

@@ -37,8 +37,9 @@ type View struct {
 	Start, End    record.Offset
 	Flushed       record.Offset // durable up to here
 	HighWatermark record.Offset
-	Damage        string // not empty: this replica vouches for nothing
-	DamageTold    bool   // the controllers have committed a registration that names the damage
+	LastStable    record.Offset // all transactions below have ended, as far as HighWatermark tells
+	Damage        string        // not empty: this replica vouches for nothing
+	DamageTold    bool          // the controllers have committed a registration that names the damage
 
 	// Of a leader. MaximalISR is the ISR and what has been proposed to be added.
 	ISR        []message.NodeID
@@ -47,7 +48,8 @@ type View struct {
 	Shown      bool          // HighWatermark reached EpochStart: clients see it
 	ShownStart record.Offset // log start as clients see it; -1: not yet
 	Followers  []FollowerView
-	Waiting    int // produces and local appends that wait for the ISR
+	Waiting    int // produces, local appends and markers that wait for the ISR
+	Unverified int // batches that wait for a transaction coordinator
 
 	// Of a follower: its leader has confirmed that the histories agree.
 	Matched bool
@@ -83,7 +85,8 @@ func (m *Manager) ViewInto(id record.PartitionID, v *View) (ok bool) {
 	*v = View{
 		ID: id, Leader: r.state.Leader, LeaderEpoch: r.state.LeaderEpoch, PartitionEpoch: r.state.PartitionEpoch,
 		Replicas: r.state.Replicas, MinInsync: r.minInsync, Start: r.log.Start(), End: r.log.End(),
-		Flushed: r.flushed, HighWatermark: r.highWatermark, Damage: r.damage.what, DamageTold: r.damage.reported,
+		Flushed: r.flushed, HighWatermark: r.highWatermark, LastStable: r.log.LastStable(r.highWatermark),
+		Damage: r.damage.what, DamageTold: r.damage.reported,
 		MaximalISR: maximal, Followers: followers,
 	}
 	switch {
@@ -100,6 +103,9 @@ func (l *leader) view(v *View) {
 	v.ISR = l.r.state.ISR
 	v.EpochStart, v.Shown, v.ShownStart = l.epochStart, l.shown(), l.shownStart()
 	v.Waiting = l.acked.size() + l.written.size()
+	for _, q := range l.verifications {
+		v.Unverified += len(q.batches)
+	}
 	v.MaximalISR = append(v.MaximalISR, v.ISR...)
 	for _, p := range l.peers {
 		if p.counted && !p.member {

@@ -23,6 +23,7 @@ type waiter struct {
 	wait   *produceWait
 	index  int32
 	ticket uint64
+	marker bool // ticket is that of a WriteMarker
 }
 
 // waiters are those of one partition, by end.
@@ -98,6 +99,10 @@ func (q *waiters) filter(keep func(*waiter) bool) {
 
 // settle gives one waiter its outcome.
 func (w *waiter) settle(m *Manager, l *leader, code message.Code, out *Out) {
+	if w.marker {
+		out.Marked = append(out.Marked, Marked{Ticket: w.ticket, Code: code})
+		return
+	}
 	if w.wait == nil {
 		out.Local = append(out.Local, LocalResult{Ticket: w.ticket, Code: code, Base: w.base})
 		return
@@ -109,10 +114,15 @@ func (w *waiter) settle(m *Manager, l *leader, code message.Code, out *Out) {
 			answer.Leader, answer.LeaderEpoch = m.hint(l.r.id)
 		}
 	}
-	w.wait.left--
-	if w.wait.left == 0 {
-		m.timers.Stop(&w.wait.timer)
-		out.Reply(w.wait.token, &w.wait.reply)
+	w.wait.settled(m, out)
+}
+
+// settled says that one more partition of a Produce has its outcome.
+func (w *produceWait) settled(m *Manager, out *Out) {
+	w.left--
+	if w.left == 0 {
+		m.timers.Stop(&w.timer)
+		out.Reply(w.token, &w.reply)
 	}
 }
 
@@ -132,16 +142,19 @@ func (w *produceWait) expire(m *Manager, _ message.Now, out *Out) {
 		if code != message.None {
 			continue
 		}
-		late := func(q *waiter) bool {
-			if q.wait != w {
-				return true
-			}
-			at := &w.reply.Partitions[q.index]
+		late := func(index int32) {
+			at := &w.reply.Partitions[index]
 			at.Code, at.BaseOffset = message.RequestTimedOut, -1
-			return false
 		}
-		l.acked.filter(late)
-		l.written.filter(late)
+		keep := func(q *waiter) bool {
+			if q.wait == w {
+				late(q.index)
+			}
+			return q.wait != w
+		}
+		l.acked.filter(keep)
+		l.written.filter(keep)
+		l.dropUnverified(m, w, late)
 	}
 	out.Reply(w.token, &w.reply)
 }
