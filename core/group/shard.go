@@ -29,7 +29,7 @@ func (s *shard) Decode(key, value []byte) (change, error) { return decode(key, v
 func (s *shard) Next() message.Time { return s.state.timers.Next() }
 
 // Expire acts on the deadlines that have passed.
-func (s *shard) Expire(now message.Now) { s.expire(now) }
+func (s *shard) Expire(now message.Now, _ *Out) { s.expire(now) }
 
 // Live is how many records make the state.
 func (s *shard) Live() int { return s.state.keys }
@@ -58,7 +58,7 @@ func (s *shard) Part(name string, visit func(change)) {
 
 // Begin ends loading: everybody gets a fresh session, what a crash left half
 // done is mended, and what topics did in the meantime is caught up with.
-func (s *shard) Begin(now message.Now) {
+func (s *shard) Begin(now message.Now, _ *Out) {
 	names := s.Parts()
 	s.state.reindex(names)
 	for _, name := range names {

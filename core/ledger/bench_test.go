@@ -39,11 +39,11 @@ type board struct {
 
 func (b *board) Reset()                           { b.notes = map[string]string{} }
 func (b *board) Decode(k, v []byte) (note, error) { return decodeNote(k, v) }
-func (b *board) Begin(message.Now)                { b.began++ }
+func (b *board) Begin(message.Now, *Out)          { b.began++ }
 func (b *board) Next() message.Time               { return b.due }
 func (b *board) Live() int                        { return len(b.notes) }
 func (b *board) Fault() string                    { return b.fault }
-func (b *board) Expire(now message.Now) {
+func (b *board) Expire(now message.Now, _ *Out) {
 	if b.due <= now.Mono {
 		b.due = message.Never
 		b.expired++

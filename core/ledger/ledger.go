@@ -59,9 +59,9 @@ type Book[C Change] interface {
 	// all that this release would not have written.
 	Decode(key, value []byte) (C, error)
 	// Begin comes after a replay, before the first request: it may decide.
-	Begin(now message.Now)
+	Begin(now message.Now, out *Out)
 	// Expire acts on the deadlines up to now; it may decide.
-	Expire(now message.Now)
+	Expire(now message.Now, out *Out)
 	// Next is when Expire is wanted.
 	Next() message.Time
 	// Live is how many keys there are: the records that a snapshot has.
@@ -179,7 +179,7 @@ func (l *Ledger[C]) tick(now message.Now, out *Out) {
 		if l.patience <= now.Mono {
 			l.patience = min(late(now.Mono, l.queue.entries[l.queue.first:], out), late(now.Mono, l.reads, out))
 		}
-		l.book.Expire(now)
+		l.book.Expire(now, out)
 		l.Flush(now, out)
 	case Settling:
 		if l.retryAt <= now.Mono {

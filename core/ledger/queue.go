@@ -45,6 +45,7 @@ func (l *Ledger[C]) enqueue(now message.Now, entry queued, until Until, out *Out
 	l.append(now, out, nil)
 	entry.due = now.Mono.Add(l.desk.cfg.AnswerTimeout)
 	l.patience = min(l.patience, entry.due)
+	l.desk.stale = true
 	if until == Confirmed {
 		l.reads = append(l.reads, entry)
 		l.queue.waiting++

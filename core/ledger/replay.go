@@ -75,6 +75,6 @@ func (l *Ledger[C]) serve(now message.Now, out *Out) {
 			out.Trims = append(out.Trims, Trim{Shard: l.index, Epoch: l.epoch, Before: c.offset})
 		}
 	}
-	l.book.Begin(now)
+	l.book.Begin(now, out)
 	l.Flush(now, out)
 }

@@ -287,6 +287,21 @@ func TestDeadlinesOfTheBookAreKept(t *testing.T) {
 	require.Equal(t, message.Never, b.set.Wake())
 }
 
+// A waiter may come when nothing else is due: nobody may forget to look for it.
+func TestAWaiterAloneIsLookedAfter(t *testing.T) {
+	b := newBench(t, Config{})
+	b.hold = true
+	book := b.board()
+	book.Decide(note{"a", "1"})
+	book.Flush(b.now, &b.out)
+	b.settle()
+	require.Equal(t, message.Never, b.set.Wake())
+	w := &watcher{}
+	book.Tell(b.now, w, Written, &b.out)
+	b.pass(5 * message.Second)
+	require.Equal(t, []string{"REQUEST_TIMED_OUT"}, w.heard)
+}
+
 func TestAShardThatIsFarBehindIsFull(t *testing.T) {
 	b := newBench(t, Config{MaxWaiting: 2})
 	b.hold = true

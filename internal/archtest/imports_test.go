@@ -29,6 +29,7 @@ var rooms = map[string][]string{
 	"core/controller":   {"core/quorum", "core/settings", "core/metadata", "core/record", "core/message", "core/effect", "core/chance"},
 	"core/ledger":       {"core/record", "core/message"},
 	"core/group":        {"core/ledger", "core/record", "core/message", "core/order", "core/deadline"},
+	"core/txn":          {"core/ledger", "core/record", "core/message", "core/order", "core/deadline", "core/pack"},
 	"core/client":       {"core/record", "core/message", "core/chance", "core/deadline"},
 	"core":              {"core/"},
 	"storage":           {"core/record", "core/effect", "core/message", "storage/vfs"},

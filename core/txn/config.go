@@ -1,0 +1,46 @@
+package txn
+
+import (
+	"cmp"
+
+	"github.com/tamarack-mq/tamarack/core/ledger"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// Config bounds what transactions may do. Zero fields mean the default.
+type Config struct {
+	Timeout       message.Duration // of transactions whose producer names none; 60 s
+	MaxTimeout    message.Duration // 15 min (transaction.max.timeout.ms)
+	Expiration    message.Duration // life of a transactional id that nobody uses; 7 days (transactional.id.expiration.ms)
+	MarkerRetry   message.Duration // until markers that are not answered are sent again; 1 s
+	MarkerBackoff message.Duration // ... that are answered with an error; 100 ms
+	MaxPartitions int              // of one transaction; 10000
+	MaxHeld       int              // requests to add to one transactional id that are held back; 64
+	HoldTime      message.Duration // ... and for how long; 5 s
+	Ledger        ledger.Config    // how the shards are kept; its Topic is TopicName
+}
+
+func (c Config) withDefaults() Config {
+	c.Timeout = cmp.Or(c.Timeout, message.Minute)
+	c.MaxTimeout = cmp.Or(c.MaxTimeout, 15*message.Minute)
+	c.Expiration = cmp.Or(c.Expiration, 7*24*message.Hour)
+	c.MarkerRetry = cmp.Or(c.MarkerRetry, message.Second)
+	c.MarkerBackoff = cmp.Or(c.MarkerBackoff, 100*message.Millisecond)
+	c.MaxPartitions = cmp.Or(c.MaxPartitions, 10000)
+	c.MaxHeld = cmp.Or(c.MaxHeld, 64)
+	c.HoldTime = cmp.Or(c.HoldTime, 5*message.Second)
+	c.Timeout = min(c.Timeout, c.MaxTimeout)
+	c.Ledger.Topic = TopicName
+	return c
+}
+
+// SetTiming takes other settings, as in Config; zero values mean the default. A
+// transaction that is open keeps the time that it has.
+func (c *Coordinator) SetTiming(timeout, longest, expiration message.Duration) {
+	cfg := c.cfg
+	cfg.Timeout, cfg.MaxTimeout, cfg.Expiration = timeout, longest, expiration
+	c.cfg = cfg.withDefaults()
+}
+
+// Bounds of what clients may send.
+const maxName = 249 // bytes of a transactional id

@@ -1,0 +1,213 @@
+package txn
+
+import (
+	"fmt"
+
+	"github.com/tamarack-mq/tamarack/core/ledger"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// Request handles a client's InitProducerID with a transactional id,
+// EndTransaction, ListTransactions or DescribeTransaction. It is answered exactly
+// once, now or in a later call. (FindCoordinator is not handled here.)
+func (c *Coordinator) Request(now message.Now, token message.Token, m message.Request, out *Out) {
+	if _, ok := m.(*message.ListTransactions); ok {
+		c.list(now, token, out)
+		return
+	}
+	name, known := nameOf(m)
+	if !known {
+		c.refuse(token, m, refused(message.InvalidRequest, "a transaction coordinator does not answer %v", m.Kind()), out)
+		return
+	}
+	s, no := c.serves(name)
+	if no != nil {
+		c.refuse(token, m, no, out)
+		return
+	}
+	reply, no := s.handle(now, m)
+	until := ledger.Written
+	if no != nil {
+		reply, until = message.Fail(m, no.code, no.detail), ledger.Confirmed
+	} else if _, ok := m.(*message.DescribeTransaction); ok {
+		until = ledger.Confirmed
+	}
+	s.Answer(now, token, m, reply, until, &out.Out)
+	s.follow(now, &out.Out)
+	s.Flush(now, &out.Out)
+	c.collect(out)
+}
+
+// handle decides one request.
+func (s *shard) handle(now message.Now, m message.Request) (message.Reply, *refusal) {
+	switch m := m.(type) {
+	case *message.InitProducerID:
+		return s.init(now, m)
+	case *message.EndTransaction:
+		return s.end(now, m)
+	case *message.DescribeTransaction:
+		return s.describe(m)
+	}
+	panic("txn: nameOf let a request through that handle does not know")
+}
+
+// nameOf names the transactional id that a request is about; known is false for
+// requests that are not this coordinator's.
+func nameOf(m message.Request) (name string, known bool) {
+	switch m := m.(type) {
+	case *message.InitProducerID:
+		return m.TransactionalID, true
+	case *message.EndTransaction:
+		return m.TransactionalID, true
+	case *message.DescribeTransaction:
+		return m.TransactionalID, true
+	}
+	return "", false
+}
+
+// refusal is why a request is not granted.
+type refusal struct {
+	code   message.Code
+	detail string
+}
+
+func refused(code message.Code, format string, args ...any) *refusal {
+	return &refusal{code, fmt.Sprintf(format, args...)}
+}
+
+// refuse answers at once; only for what shows nothing of a shard's state.
+func (c *Coordinator) refuse(token message.Token, m message.Request, r *refusal, out *Out) {
+	out.Replies = append(out.Replies, Reply{Token: token, Msg: message.Fail(m, r.code, r.detail)})
+}
+
+// serves finds the shard of a transactional id, when it can take a request.
+func (c *Coordinator) serves(name string) (*shard, *refusal) {
+	if name == "" || len(name) > maxName {
+		return nil, refused(message.InvalidRequest, "a transactional id has 1 to %d bytes; this one has %d", maxName, len(name))
+	}
+	shards := int32(0)
+	if c.view != nil {
+		_, shards, _ = c.view.ByName(TopicName)
+	}
+	if shards < 1 {
+		return nil, refused(message.CoordinatorNotAvailable, "the topic %s is not there yet; try again", TopicName)
+	}
+	index := Shard(name, shards)
+	s, led := c.shards.Led(index)
+	switch {
+	case !led:
+		return nil, refused(message.NotCoordinator, "this broker does not lead shard %d of %s; ask again who coordinates the transactional id", index, TopicName)
+	case s.Phase() != ledger.Serving:
+		return nil, refused(message.CoordinatorLoadInProgress, "shard %d of %s is being loaded; try again", index, TopicName)
+	case s.Full():
+		return nil, refused(message.CoordinatorLoadInProgress, "%d requests wait for shard %d of %s to be replicated; try again later", s.Waiting(), index, TopicName)
+	}
+	return s, nil
+}
+
+// stranger refuses a producer whose turn it is not.
+func stranger(e *entry, who Identity) *refusal {
+	if e == nil {
+		return refused(message.InvalidProducerIDMapping, "the transactional id is not known, or was not used for so long that it expired: ask for a producer id again")
+	}
+	turn := e.turn()
+	switch code := e.standing(who); code {
+	case message.None:
+		return nil
+	case message.ProducerFenced:
+		return refused(code, "producer %d with epoch %d is fenced: another producer has taken the transactional id, or the transaction took longer than %d ms", who.ID, who.Epoch, e.timeout/message.Millisecond)
+	case message.InvalidProducerEpoch:
+		return refused(code, "producer %d is at epoch %d; nobody was given %d", who.ID, turn.Epoch, who.Epoch)
+	default:
+		return refused(code, "the transactional id belongs to producer %d, not to %d", turn.ID, who.ID)
+	}
+}
+
+// init decides an InitProducerID: every one fences the incarnation before it.
+func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply, *refusal) {
+	cfg := &s.home.cfg
+	timeout := m.Timeout
+	switch {
+	case timeout == 0:
+		timeout = cfg.Timeout
+	case timeout < message.Millisecond || timeout > cfg.MaxTimeout:
+		return nil, refused(message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to %d ms; %d ms are asked for",
+			cfg.MaxTimeout/message.Millisecond, timeout/message.Millisecond)
+	}
+	e := s.state.entries[m.TransactionalID]
+	who := Identity{record.NoProducerID, 0}
+	if e != nil {
+		switch {
+		case e.phase == Ongoing:
+			s.abort(now, e)
+			return nil, refused(message.ConcurrentTransactions, "the transaction that an earlier producer left open is being aborted; try again")
+		case e.phase.prepared():
+			return nil, refused(message.ConcurrentTransactions, "the end of the transaction before is being written; try again")
+		}
+		who = Identity{e.now.ID, e.now.Epoch + 1}
+	}
+	if e == nil || e.now.Epoch >= lastEpoch-1 {
+		id, ok := s.home.ids.Take()
+		if !ok {
+			return nil, refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")
+		}
+		who = Identity{id, 0}
+	}
+	s.write(now, m.TransactionalID, value{
+		phase: Empty, now: who, next: record.NoProducerID, ended: nobody, timeout: timeout, started: notStarted,
+	})
+	return &message.InitProducerIDReply{ID: who.ID, Epoch: who.Epoch}, nil
+}
+
+// end decides an EndTransaction.
+func (s *shard) end(now message.Now, m *message.EndTransaction) (message.Reply, *refusal) {
+	e, who := s.state.entries[m.TransactionalID], Identity{m.ID, m.Epoch}
+	if e != nil && e.ended == who && who != nobody {
+		if e.phase.commits() != m.Commit {
+			return nil, refused(message.InvalidTxnState, "the transaction is decided already: it is %v", e.phase)
+		}
+		return granted(&e.value), nil
+	}
+	if no := stranger(e, who); no != nil {
+		return nil, no
+	}
+	switch {
+	case e.phase.prepared():
+		return nil, refused(message.ConcurrentTransactions, "the end of the transaction before is being written; try again")
+	case e.phase != Ongoing && m.Commit:
+		return nil, refused(message.InvalidTxnState, "no partition has a record of this transaction, so there is nothing to commit")
+	}
+	v := e.value
+	v.ended = who
+	v.now.Epoch++
+	if v.now.Epoch == lastEpoch {
+		id, ok := s.home.ids.Take()
+		if !ok {
+			return nil, refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")
+		}
+		v.next = id
+	}
+	switch {
+	case e.phase != Ongoing:
+		v = v.completed(CompleteAbort)
+	case m.Commit:
+		v.phase = PrepareCommit
+	default:
+		v.phase = PrepareAbort
+	}
+	s.write(now, e.name, v)
+	return granted(&e.value), nil
+}
+
+func granted(v *value) message.Reply {
+	turn := v.turn()
+	return &message.EndTransactionReply{ID: turn.ID, Epoch: turn.Epoch}
+}
+
+// completed is the value when all markers are written.
+func (v value) completed(as Phase) value {
+	v.phase, v.now, v.next = as, v.turn(), record.NoProducerID
+	v.started, v.partitions = notStarted, nil
+	return v
+}

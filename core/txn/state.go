@@ -1,0 +1,218 @@
+package txn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/deadline"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// Phase is where a transactional id stands. The numbers are in the log for ever.
+type Phase uint8
+
+// The phases.
+const (
+	Empty          Phase = 1 // the producer has an identity and no transaction
+	Ongoing        Phase = 2 // a transaction is open
+	PrepareCommit  Phase = 3 // it will commit, whatever happens
+	PrepareAbort   Phase = 4 // it will abort, whatever happens
+	CompleteCommit Phase = 5 // it committed, and all markers are written
+	CompleteAbort  Phase = 6 // it aborted, and all markers are written
+)
+
+var phaseNames = [...]string{"Dead", "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"}
+
+// String is the phase's public name.
+func (p Phase) String() string { return phaseNames[p] }
+
+// prepared says that there is a decision whose markers are not all written.
+func (p Phase) prepared() bool { return p == PrepareCommit || p == PrepareAbort }
+
+// complete says that the last transaction is over.
+func (p Phase) complete() bool { return p == CompleteCommit || p == CompleteAbort }
+
+// commits says, of a transaction that was decided, which way.
+func (p Phase) commits() bool { return p == PrepareCommit || p == CompleteCommit }
+
+// follows says which phase may come after which: the whole protocol, and that
+// there is one decision for each transaction (INV-32).
+func follows(before, next Phase) bool {
+	switch before {
+	case Ongoing:
+		return next == Ongoing || next.prepared()
+	case PrepareCommit:
+		return next == CompleteCommit
+	case PrepareAbort:
+		return next == CompleteAbort
+	}
+	return next == Empty || next == Ongoing || next == CompleteAbort // an abort of nothing
+}
+
+// lastEpoch is the highest producer epoch. It is never given to a producer: the
+// marker of the transaction before it carries it.
+const lastEpoch record.ProducerEpoch = math.MaxInt16
+
+// Identity is what a producer stamps on its batches.
+type Identity struct {
+	ID    record.ProducerID
+	Epoch record.ProducerEpoch
+}
+
+// nobody is the identity of no producer.
+var nobody = Identity{record.NoProducerID, record.NoProducerEpoch}
+
+// value is all that is known of a transactional id. It is never changed once it
+// is made.
+type value struct {
+	phase Phase
+	// now is the identity of the transaction that is open; after a decision that
+	// of its markers; and else the one that the producer has for the next.
+	now Identity
+	// next is the producer id that comes with epoch 0 after this transaction,
+	// when its epochs are used up; else NoProducerID.
+	next record.ProducerID
+	// ended is the identity whose transaction ended last because its producer
+	// asked for it: the same question gets the same answer. Else nobody.
+	ended      Identity
+	timeout    message.Duration
+	started    record.Timestamp     // wall time when the transaction became Ongoing; -1: none is open
+	updated    record.Timestamp     // wall time of this record
+	partitions []record.PartitionID // sorted
+}
+
+const notStarted record.Timestamp = -1
+
+// turn is the identity that the producer has, or is told with the decision, for
+// what comes next.
+func (v *value) turn() Identity {
+	if v.next != record.NoProducerID {
+		return Identity{v.next, 0}
+	}
+	return v.now
+}
+
+// given says whether any producer was ever told that identity: not after an abort
+// that the coordinator decided for itself.
+func (v *value) given() bool {
+	return v.phase == Empty || v.phase == Ongoing || v.ended != nobody
+}
+
+// standing is None for the producer whose turn it is, and else says what it is.
+func (v *value) standing(who Identity) message.Code {
+	turn := v.turn()
+	switch {
+	case who == turn && v.given():
+		return message.None
+	case who.ID == turn.ID && who.Epoch > turn.Epoch:
+		return message.InvalidProducerEpoch // nobody was ever told it
+	case who.ID == turn.ID || who.ID == v.now.ID || who.ID == v.ended.ID:
+		return message.ProducerFenced
+	}
+	return message.InvalidProducerIDMapping
+}
+
+// change is one record, decoded: what is known of a transactional id, or that it
+// is removed.
+type change struct {
+	name string
+	gone bool
+	value
+}
+
+// entry is one transactional id.
+type entry struct {
+	name string
+	value
+
+	// Not replicated.
+	timer   deadline.Deadline[*entry] // Ongoing: its end; prepared: the next round of markers; else when to look whether it is over
+	running bool                      // timer is that of the transaction that is open
+	sending *sending                  // markers under way
+	held    []*adding                 // requests for the next transaction, which wait for the markers of this one
+}
+
+// state is the fold of a shard's records. Only apply changes it.
+type state struct {
+	entries map[string]*entry
+	timers  deadline.Heap[*entry]
+}
+
+func newState() *state { return &state{entries: map[string]*entry{}} }
+
+// apply is the only way by which a shard's state changes: live decisions,
+// timeouts and replay all come through here.
+func (s *state) apply(c change) {
+	e := s.entries[c.name]
+	switch {
+	case c.gone && e == nil:
+	case c.gone:
+		s.timers.Stop(&e.timer)
+		delete(s.entries, c.name)
+	default:
+		if e == nil {
+			e = &entry{name: c.name}
+			e.timer.Due = e
+			s.entries[c.name] = e
+		}
+		e.value = c.value
+	}
+}
+
+// each visits the live state as the records that make it, in order.
+func (s *state) each(visit func(change)) {
+	for _, name := range order.Keys(s.entries) {
+		visit(change{name: name, value: s.entries[name].value})
+	}
+}
+
+// check panics when a decision breaks the protocol: the record must not be
+// written.
+func (e *entry) check(next *value) {
+	if e == nil {
+		if next.phase != Empty {
+			panic(fmt.Sprintf("txn: a transactional id that is not there becomes %v", next.phase))
+		}
+		return
+	}
+	same := next.now.ID == e.now.ID
+	switch {
+	case !follows(e.phase, next.phase):
+		panic(fmt.Sprintf("txn: %q goes from %v to %v (INV-32)", e.name, e.phase, next.phase))
+	case same && next.now.Epoch < e.now.Epoch:
+		panic(fmt.Sprintf("txn: %q goes from epoch %d back to %d", e.name, e.now.Epoch, next.now.Epoch))
+	case e.phase == Ongoing && next.phase.prepared() && (!same || next.now.Epoch != e.now.Epoch+1):
+		panic(fmt.Sprintf("txn: the markers of %q, which is at %v, would carry %v", e.name, e.now, next.now))
+	case e.phase == Ongoing && !next.phase.complete() && len(without(e.partitions, next.partitions)) > 0:
+		panic(fmt.Sprintf("txn: %q loses a partition while a transaction is open", e.name))
+	}
+}
+
+// Sets of partitions are sorted slices without repeats. They are never changed in
+// place, so that state, records and messages can share them.
+
+func contains(set []record.PartitionID, p record.PartitionID) bool {
+	_, found := slices.BinarySearchFunc(set, p, record.PartitionID.Compare)
+	return found
+}
+
+// without returns what is in a and not in b.
+func without(a, b []record.PartitionID) []record.PartitionID {
+	var set []record.PartitionID
+	for _, p := range a {
+		if !contains(b, p) {
+			set = append(set, p)
+		}
+	}
+	return set
+}
+
+// union returns the set of what is in a set or in a list.
+func union(set, list []record.PartitionID) []record.PartitionID {
+	all := slices.Concat(set, list)
+	slices.SortFunc(all, record.PartitionID.Compare)
+	return slices.Compact(all)
+}
