@@ -57,6 +57,9 @@ type Tidying struct {
 	ProducerIDs       int // a broker gets at a time; default 1000
 	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000
 	UnflushedBytes    int // appended and not durable before produces and fetches wait; default 64 MiB
+	// ProducerIdle is how long the state of a silent producer is kept: longer than
+	// any producer tries, and than any message is under way; default a week.
+	ProducerIdle message.Duration
 }
 
 // withDefaults fills what was left open.

@@ -70,6 +70,7 @@ type replicaBook struct {
 	// forgetful: recovery found damage, and nothing that tells what producers did
 	// in records that were retired.
 	forgetful bool
+	heard     heardOf
 	doomed    int    // deletions that the disk has still to carry out
 	stamp     uint64 // the step in which it was last touched
 

@@ -44,11 +44,13 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		// start before the step (the view is from then) may be forgotten.
 		r.memory.extend(e.Batches, min(r.memory.start, r.view.Start))
 		r.appends++
+		r.hears(n.world, e.Batches)
 	case effect.CreateLog:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
 		r.told, r.cut, r.verified = e.Start, e.Cut, 0
+		r.deaf(n.world)
 	case effect.DeleteLog, effect.TrimPrefix:
 		r := b.replica(n.id, logOf(e))
 		if _, ok := e.(effect.DeleteLog); ok {
@@ -61,12 +63,14 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		b.touch(r, stamp)
 		r.memory.cut(e.To)
 		r.cut, r.told, r.verified = e.Cut, min(r.told, e.To), min(r.verified, e.To)
+		r.deaf(n.world)
 	case effect.Reset:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
 		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
 		r.forgetful = false
+		r.deaf(n.world)
 	}
 }
 
@@ -75,6 +79,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 	for _, p := range b.list {
 		if r := p.at(n.id); r != nil {
 			r.exists, r.doomed = false, 0
+			r.deaf(n.world)
 			r.view, r.was = replica.View{}, glance{}
 		}
 	}

@@ -36,6 +36,9 @@ func (p *producer) act(u *user, _ uint64) {
 		return
 	}
 	u.next(u.some(u.plan.Every))
+	if u.naps() {
+		return
+	}
 	if p.open > 500 {
 		return // the cluster does not keep up: press no harder
 	}
@@ -48,6 +51,12 @@ func (p *producer) act(u *user, _ uint64) {
 		batch = append(batch, p.publish(u, p.draw(u)))
 	}
 	u.step(batch)
+}
+
+// naps says whether the producer publishes nothing for the time being.
+func (u *user) naps() bool {
+	turn := u.plan.Work + u.plan.Nap
+	return u.plan.Nap > 0 && u.world.now%turn >= u.plan.Work
 }
 
 // draw draws what to publish.

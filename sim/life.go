@@ -89,7 +89,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 		Tidying: core.Tidying{
 			CheckpointBatches: c.Tidy, QuorumEntries: c.Tidy, QuorumKept: c.Tidy / 4, QuorumParcel: c.Parcel,
 			MetadataChanges: c.Tidy, GroupRecords: c.Tidy, ProducerIDs: (c.Tidy + 31) / 32,
-			UnflushedBytes: c.Unflushed,
+			UnflushedBytes: c.Unflushed, ProducerIdle: message.Duration(t.ProducerIdle),
 		},
 	}
 	if c.Racks > 0 {
@@ -215,7 +215,7 @@ func (n *Node) wake() {
 	if !n.paused {
 		return
 	}
-	n.paused = false
+	n.paused, n.woke = false, n.world.now
 	if n.world.witness != nil {
 		n.world.witness.life(n.place(), witness.Wake, "")
 	}

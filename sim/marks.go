@@ -102,6 +102,8 @@ const (
 	markSought
 	markSoughtBack
 	markSoughtExactly
+	markProducerForgotten
+	markProducerUnknown
 	marksEnd
 )
 
@@ -198,6 +200,8 @@ var markNames = [marksEnd]string{
 	markSought:                "a reader went on elsewhere",
 	markSoughtBack:            "a reader went back to an offset",
 	markSoughtExactly:         "the time of a record was looked for",
+	markProducerForgotten:     "a silent producer was forgotten",
+	markProducerUnknown:       "a producer that was forgotten was told so",
 }
 
 // mark counts that a rare state was reached.

@@ -36,6 +36,7 @@ type Node struct {
 	tickAt     Span // the earliest tick on the agenda; never when there is none
 	spins      int  // ticks in a row that left the core wanting another at once
 	lastTick   Span
+	woke       Span // from its last pause
 	tokens     map[message.Token]caller
 	lastToken  message.Token
 	diskFailed bool // in this run: a halt is what must follow

@@ -104,6 +104,7 @@ func (*oneOwner) Looks() scope           { return ofRequests | ofReplies }
 func (*coordinatorReplay) Looks() scope  { return ofReplies }
 func (*committedOffsets) Looks() scope   { return ofRequests | ofReplies }
 func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofReplicas }
+func (*idleProducers) Looks() scope      { return ofReplicas | ofReplies }
 func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies }
 func (*safeMoves) Looks() scope          { return ofImages }
 func (*ownedLogs) Looks() scope          { return ofImages | ofCuts }

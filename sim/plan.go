@@ -74,6 +74,9 @@ type TimingPlan struct {
 	// OffsetRetention is the life of the positions of a group without members; 0:
 	// longer than any run.
 	OffsetRetention Span `json:"offsetRetention,omitempty"`
+	// ProducerIdle is how long brokers know a silent producer; 0: longer than any
+	// run.
+	ProducerIdle Span `json:"producerIdle,omitempty"`
 }
 
 // PhasePlan divides a run: warm up without faults; faults; a heal after which

@@ -38,6 +38,10 @@ type ClientPlan struct {
 	Outsize    int  `json:"outsize,omitempty"` // every so many-th record is larger than any topic takes, three at most
 	Linger     Span `json:"linger,omitempty"`
 	Headers    bool `json:"headers,omitempty"`
+	// Work and Nap let it publish for a time, and then nothing for another, in turn;
+	// 0: it never naps.
+	Work Span `json:"work,omitempty"`
+	Nap  Span `json:"nap,omitempty"`
 
 	// Member.
 	Group    string `json:"group,omitempty"`

@@ -33,6 +33,7 @@ func newPlan(seed uint64, beyond bool) *Plan {
 	drawAbsent(r.Split("absent"), p)
 	p.Clients = drawClients(r.Split("clients"), p)
 	p.Timing.OffsetRetention = drawOffsetRetention(r.Split("offset retention"), p)
+	drawIdleProducers(r.Split("idle producers"), p)
 	p.Faults = drawFaults(r.Split("faults"), p)
 	return p
 }
@@ -85,6 +86,24 @@ func drawOffsetRetention(r *chance.Stream, p *Plan) Span {
 		return 0
 	}
 	return Span(r.Between(1500, 8000)) * Millisecond
+}
+
+// drawIdleProducers lets brokers forget silent producers in some runs, and some
+// producers be silent for longer. What expires must not be tried any more: only
+// producers that give up early allow a time that a run has room for.
+func drawIdleProducers(r *chance.Stream, p *Plan) {
+	if p.Timing.ClientDelivery > 5*Second || r.OneIn(2) {
+		return
+	}
+	idle := p.Timing.ClientDelivery + Span(r.Between(6000, 9000))*Millisecond
+	p.Timing.ProducerIdle = idle
+	p.Phases.Faults = max(p.Phases.Faults, 2*idle)
+	for i := range p.Clients {
+		if c := &p.Clients[i]; c.Role == Producer && r.OneIn(2) {
+			c.Work = Span(r.Between(1500, 6000)) * Millisecond
+			c.Nap = idle + Span(r.Between(int64(idle)/4, int64(idle)))
+		}
+	}
 }
 
 func drawPhases(r *chance.Stream, c *ClusterPlan) PhasePlan {

@@ -206,6 +206,9 @@ func (p *producers) rollBack(t *tail, keep int) {
 // Producers is the number of producers that the log knows.
 func (l *Log) Producers() int { return len(l.producers.list) }
 
+// Knows says whether the log knows a producer.
+func (l *Log) Knows(id record.ProducerID) bool { return l.producers.get(id) != nil }
+
 // ExpireProducers forgets producers that have appended nothing for idle, but for
 // those that have a transaction open: its coordinator ends it. Call it now and then (a few times per idle), and only for logs with Producers.
 //
@@ -216,9 +219,9 @@ func (l *Log) Producers() int { return len(l.producers.list) }
 // forget at different times, all of them late. That is no disagreement about
 // the log: a leader that still knows an idle producer lets it go on, one that
 // does not asks it for a new epoch (UnknownProducerID), and whatever the
-// leader then appends gives the same state on every replica, for a batch that
-// does not continue what is known starts anew. What an expiry must be longer
-// than is the time for which a producer retries.
+// leader then appends can go on everywhere, for a batch that does not continue
+// what is known starts anew: such a replica remembers fewer of the last batches.
+// So what an expiry must be longer than is the time for which a producer retries.
 //
 // It returns how many were forgotten.
 func (l *Log) ExpireProducers(now message.Time, idle message.Duration) int {

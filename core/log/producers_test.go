@@ -246,3 +246,18 @@ func TestReplicasAgreeAfterAnExpiry(t *testing.T) {
 	follower.Append(&fresh)
 	require.Equal(t, leader.Digest(), follower.Digest())
 }
+
+// One replica has forgotten a producer that its leader lets go on.
+func TestAFollowerThatForgotAProducerKnowsItByItsLastBatches(t *testing.T) {
+	follower, leader := seven(), seven()
+	follower.Settle(follower.End())
+	follower.ExpireProducers(0, message.Minute)
+	follower.ExpireProducers(message.Time(message.Second), message.Minute)
+	require.Equal(t, 1, follower.ExpireProducers(message.Time(2*message.Minute), message.Minute))
+	next := from(plain(14, 2, 1), p, 3, 14)
+	follower.Append(&next)
+	leader.Append(&next)
+	require.Empty(t, follower.Differs(leader, 0))
+	require.Equal(t, duplicate(14, 16), follower.Check(&next))
+	require.NotEmpty(t, leader.Differs(follower, 0), "this one has forgotten nothing")
+}

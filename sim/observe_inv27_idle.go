@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// idleProducers is INV-27 for producers that expire: no replica forgets one before
+// it has been silent for the plan's time, whatever the replica went through, and
+// each forgets those that were silent for twice as long. (It counts on its own
+// clock, which may be off, and looks a few times in that time.)
+type idleProducers struct{ blind }
+
+func (*idleProducers) Invariant() string { return "INV-27" }
+
+// heardOf is what a replica has been told by whom, and when, in this run of its
+// node.
+type heardOf struct {
+	since Span // of the run, or of when the log was last cut
+	last  map[record.ProducerID]Span
+}
+
+// hears notes who has appended.
+func (r *replicaBook) hears(w *World, batches []byte) {
+	if w.plan.Timing.ProducerIdle == 0 {
+		return
+	}
+	for it := record.Batches(batches); it.Next(); {
+		if id := it.Header.ProducerID; id >= 0 && !it.Header.Attributes.Control() {
+			if r.heard.last == nil {
+				r.heard.last = map[record.ProducerID]Span{}
+			}
+			r.heard.last[id] = w.now
+		}
+	}
+}
+
+// deaf forgets that: what was heard may have been cut away.
+func (r *replicaBook) deaf(w *World) { r.heard = heardOf{since: w.now} }
+
+func (o *idleProducers) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if w.plan.Timing.ProducerIdle == 0 {
+		return
+	}
+	if _, ok := in.(effect.Tick); ok {
+		for _, r := range w.book.touched {
+			o.kept(w, n, r)
+		}
+	}
+	for _, e := range out {
+		if m, ok := produceReply(e); ok {
+			for i := range m.Partitions {
+				if m.Partitions[i].Code == message.UnknownProducerID {
+					w.mark(markProducerUnknown)
+				}
+			}
+		}
+	}
+}
+
+func produceReply(e effect.Effect) (*message.ProduceReply, bool) {
+	if r, ok := e.(effect.Reply); ok {
+		m, ok := r.Msg.(*message.ProduceReply)
+		return m, ok
+	}
+	return nil, false
+}
+
+// kept says that a replica knows all that were heard of lately.
+func (o *idleProducers) kept(w *World, n *Node, r *replicaBook) {
+	c := n.Core()
+	if c == nil || len(r.heard.last) == 0 || r.part.off() {
+		return
+	}
+	if l := c.Replicas().Log(r.part.id); l != nil {
+		o.judge(w, n, r, l)
+	}
+}
+
+func (*idleProducers) judge(w *World, n *Node, r *replicaBook, l *log.Log) {
+	idle := w.plan.Timing.ProducerIdle
+	for _, id := range order.Keys(r.heard.last) {
+		last := r.heard.last[id]
+		switch known := l.Knows(id); {
+		case !known && w.now-last < idle*4/5:
+			w.fail("INV-27", n.id, "a producer is forgotten that is not idle", "node %d has forgotten producer %d in partition %s, which appended %v ago; the time is %v", n.id, id, r.part.id, w.now-last, idle)
+			return
+		case !known:
+			w.mark(markProducerForgotten)
+			delete(r.heard.last, id)
+		}
+	}
+}
+
+func (o *idleProducers) Rested(w *World) {
+	idle := w.plan.Timing.ProducerIdle
+	if idle == 0 {
+		return
+	}
+	for _, p := range w.book.list {
+		for _, r := range p.replicas {
+			if r == nil || !w.nodes[r.node].up || w.nodes[r.node].Core() == nil {
+				continue
+			}
+			n := w.nodes[r.node]
+			o.kept(w, n, r)
+			if l := n.Core().Replicas().Log(p.id); l != nil && w.failure == nil {
+				o.gone(w, n, r, l)
+			}
+		}
+	}
+}
+
+// gone says that a replica has forgotten all that were silent for long.
+func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
+	idle := w.plan.Timing.ProducerIdle
+	for _, id := range order.Keys(r.heard.last) {
+		last := max(r.heard.last[id], r.heard.since, n.woke)
+		if l.Knows(id) && w.now-last > 2*idle+2*Second {
+			w.fail("INV-27", n.id, "an idle producer is not forgotten", "node %d knows producer %d in partition %s, which has been silent for %v; the time is %v", n.id, id, r.part.id, w.now-last, idle)
+			return
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// Two logs are held against what a replica was told by two producers, 5 and 15
+// seconds ago, when the time is 10 seconds.
+func TestProducersAreForgottenWhenTheyAreIdleAndNotBefore(t *testing.T) {
+	knowing := func(ids ...record.ProducerID) *log.Log {
+		l := log.New(0)
+		for i, id := range ids {
+			l.Append(&record.Header{BaseOffset: record.Offset(i), Length: 100, ProducerID: id})
+		}
+		return l
+	}
+	for _, c := range []struct {
+		log   *log.Log
+		after Span
+		cause string
+	}{
+		{log: knowing(1, 2)},
+		{log: knowing(1)},
+		{log: knowing(2), cause: "a producer is forgotten that is not idle"},
+		{log: knowing(1, 2), after: 8 * Second, cause: "an idle producer is not forgotten"},
+		{log: knowing(1), after: 8 * Second},
+	} {
+		w := newWorld(&Plan{Cluster: ClusterPlan{Nodes: 1, Voters: 1}, Timing: TimingPlan{ProducerIdle: 10 * Second}}, Options{})
+		r := w.book.replica(1, record.PartitionID{Topic: 7})
+		w.now = 20 * Second
+		r.heard.last = map[record.ProducerID]Span{1: 15 * Second, 2: 5 * Second}
+		w.now += c.after
+		o := &idleProducers{}
+		o.judge(w, w.nodes[1], r, c.log)
+		if w.failure == nil {
+			o.gone(w, w.nodes[1], r, c.log)
+		}
+		if c.cause == "" {
+			require.Nil(t, w.failure)
+			continue
+		}
+		require.Equal(t, "INV-27: "+c.cause, w.failure.Fingerprint())
+	}
+}
