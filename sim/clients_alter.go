@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -18,7 +19,7 @@ func (o *operator) judgeAlter(u *user, op *openOp, result *client.Result) {
 		return
 	}
 	m, ok := ask.Request.(*message.AlterConfig)
-	if !ok || result.Err == nil || result.Err.Code != message.InvalidConfig || !alwaysRight(m) {
+	if !ok || result.Err == nil || result.Err.Code != message.InvalidConfig || !alwaysRight(m) && !u.world.plan.justFits(m) {
 		return
 	}
 	u.world.fail("INV-10", 0, "a setting that is right is refused", "the operator asks for %s and is told that it is wrong: %v", describe(m), result.Err)
@@ -40,6 +41,34 @@ func alwaysRight(m *message.AlterConfig) bool {
 		}
 	}
 	return m.Node == message.NoNode && !slices.ContainsFunc(m.Unset, func(key string) bool { return !fits(key) })
+}
+
+// justFits says that a change sets a heartbeat for all nodes, and a session that
+// outlives two of them; and no node ever gets a heartbeat of its own.
+func (p *Plan) justFits(m *message.AlterConfig) bool {
+	for i := range p.Faults {
+		f := &p.Faults[i]
+		if f.Kind == AlterNodes && f.Node != 0 && slices.ContainsFunc(f.Set, func(s string) bool { return strings.HasPrefix(s, "heartbeat-interval=") }) {
+			return false
+		}
+	}
+	beat, session := saidOf(m.Set)
+	return m.Topic == "" && m.Node == message.NoNode && len(m.Set) == 2 && beat > 0 && session >= 2*beat
+}
+
+// saidOf are the heartbeat and the session among settings; 0: it says none.
+func saidOf(list []message.Setting) (beat, session time.Duration) {
+	for _, s := range list {
+		d, err := time.ParseDuration(s.Value)
+		switch {
+		case err != nil:
+		case s.Key == "heartbeat-interval":
+			beat = d
+		case s.Key == "session-timeout":
+			session = d
+		}
+	}
+	return beat, session
 }
 
 // judgeElect is INV-10 for elections: one is a success when every partition has a

@@ -104,6 +104,7 @@ const (
 	markSoughtExactly
 	markProducerForgotten
 	markProducerUnknown
+	markOwnHeartbeat
 	marksEnd
 )
 
@@ -202,6 +203,7 @@ var markNames = [marksEnd]string{
 	markSoughtExactly:         "the time of a record was looked for",
 	markProducerForgotten:     "a silent producer was forgotten",
 	markProducerUnknown:       "a producer that was forgotten was told so",
+	markOwnHeartbeat:          "a node got a heartbeat of its own",
 }
 
 // mark counts that a rare state was reached.

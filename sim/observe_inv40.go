@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -16,6 +19,7 @@ import (
 type settingsInForce struct {
 	blind
 	versions []message.Version // of the images that were looked at, by node
+	fits     message.Version   // of the newest image that was looked at
 }
 
 func (*settingsInForce) Invariant() string { return "INV-40" }
@@ -41,6 +45,11 @@ func (o *settingsInForce) Stepped(w *World, n *Node, _ effect.Input, _ []effect.
 		return
 	}
 	o.versions[n.id] = image.Version()
+	if newest := w.newest(); newest != nil && newest.Version() != o.fits {
+		o.fits = newest.Version()
+		start := c.Started()
+		o.together(w, n, &start, newest.SettingsOf())
+	}
 	want := settings.Resolve(c.Started(), image.Settings(message.NoNode), image.Settings(n.node()))
 	o.judge(w, n, "the node", c.Holds(), want)
 	if k := c.Controller(); k != nil {
@@ -96,6 +105,27 @@ func (o *settingsInForce) topic(w *World, n *Node, id record.PartitionID, least,
 func (o *settingsInForce) judge(w *World, n *Node, who string, is, want settings.Node) {
 	if is != want {
 		w.fail("INV-40", n.id, "a node goes by other settings than its image has", "%s %d goes by the settings %v, but by its image they are %v", who, n.id, is, want)
+	}
+}
+
+// together says that what is committed fits: no node's session ends between two of
+// its heartbeats. Nodes bend what does not, so nothing else would show it.
+func (*settingsInForce) together(w *World, n *Node, start *settings.Node, scopes []*message.SettingsChange) {
+	beat, session := time.Duration(start.Duration(settings.HeartbeatInterval)), time.Duration(start.Duration(settings.SessionTimeout))
+	said := false
+	for _, s := range scopes { // that of all nodes comes first
+		ownBeat, ownSession := saidOf(s.Settings)
+		if s.Node == message.NoNode {
+			said = ownBeat > 0 || ownSession > 0
+			beat, session = cmp.Or(ownBeat, beat), cmp.Or(ownSession, session)
+		}
+		if least := cmp.Or(ownBeat, beat); (said || ownBeat > 0) && 2*least > session {
+			w.fail("INV-40", n.id, "a session that two heartbeats outlive is committed", "by the settings of node %d (0: of all) a heartbeat comes every %v, and a session ends after %v", s.Node, least, session)
+			return
+		}
+		if s.Node != message.NoNode && ownBeat > 0 {
+			w.mark(markOwnHeartbeat)
+		}
 	}
 }
 

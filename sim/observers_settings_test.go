@@ -77,3 +77,30 @@ func TestMembersThatChangeWronglyAreRefused(t *testing.T) {
 	o.changed(s.World, set(ids(1, 2, 3), nil), set(ids(1), nil))
 	s.brokenBy("INV-41", "the voters go from [1 2 3] to [1] in one step")
 }
+
+func TestASessionThatTwoHeartbeatsOutliveIsRefused(t *testing.T) {
+	set := func(node message.NodeID, pairs ...string) *message.SettingsChange {
+		c := &message.SettingsChange{Node: node}
+		for i := 0; i < len(pairs); i += 2 {
+			c.Settings = append(c.Settings, message.Setting{Key: pairs[i], Value: pairs[i+1]})
+		}
+		return c
+	}
+	start := settings.Node{settings.HeartbeatInterval: int64(500 * message.Millisecond), settings.SessionTimeout: int64(2 * message.Second)}
+	for _, c := range []struct {
+		scopes []*message.SettingsChange
+		broken bool
+	}{
+		{},
+		{scopes: []*message.SettingsChange{set(message.NoNode, "heartbeat-interval", "1s")}},
+		{scopes: []*message.SettingsChange{set(message.NoNode, "heartbeat-interval", "1001ms")}, broken: true},
+		{scopes: []*message.SettingsChange{set(message.NoNode, "session-timeout", "900ms")}, broken: true},
+		{scopes: []*message.SettingsChange{set(message.NoNode, "session-timeout", "3s"), set(2, "heartbeat-interval", "1500ms")}},
+		{scopes: []*message.SettingsChange{set(message.NoNode, "session-timeout", "3s"), set(2, "heartbeat-interval", "1501ms")}, broken: true},
+		{scopes: []*message.SettingsChange{set(2, "heartbeat-interval", "1500ms")}, broken: true},
+	} {
+		w := newWorld(NewPlan(1), Options{})
+		(&settingsInForce{}).together(w, w.nodes[1], &start, c.scopes)
+		require.Equal(t, c.broken, w.failure != nil, "%v", c.scopes)
+	}
+}

@@ -78,13 +78,33 @@ func (d *faultDraw) alterNodes() Fault {
 	}
 	f.Set = d.nodeSettings(f.Node == 0)
 	if d.r.OneIn(3) {
-		f.Set = append(f.Set, "heartbeat-interval")
+		f.Set = append(f.Set, d.heartbeat(f.Node == 0))
+	}
+	if d.plan.Seed%2 == 1 && f.Node == 0 && d.r.OneIn(3) {
+		return d.tightest(f)
 	}
 	for i, s := range f.Set {
 		if d.r.OneIn(4) {
 			f.Set[i] = keyOf(s)
 		}
 	}
+	return f
+}
+
+// heartbeat draws how often a node is heard of: in every other seed something of
+// each node's own. It need not fit the session, and is refused then.
+func (d *faultDraw) heartbeat(everywhere bool) string {
+	if d.plan.Seed%2 == 1 && !everywhere || d.r.OneIn(3) {
+		return "heartbeat-interval"
+	}
+	ms := d.plan.Timing.BrokerHeartbeat * Span(d.r.Between(40, 220)) / 100 / Millisecond
+	return "heartbeat-interval=" + itoa(int(max(ms, 10))) + "ms"
+}
+
+// tightest sets a session for all nodes that just outlives two heartbeats.
+func (d *faultDraw) tightest(f Fault) Fault {
+	ms := int(d.plan.Timing.BrokerSession * Span(d.r.Between(30, 80)) / 100 / Millisecond)
+	f.Set = []string{"heartbeat-interval=" + itoa(ms) + "ms", "session-timeout=" + itoa(2*ms) + "ms"}
 	return f
 }
 
