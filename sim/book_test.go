@@ -31,7 +31,7 @@ func TestBatchesFromAnOffsetOnAreFound(t *testing.T) {
 // observers, who look after it; a later one forgets them.
 func TestWhatAStepRetiresIsThereAfterIt(t *testing.T) {
 	s := newStage(t)
-	n := &Node{id: 1}
+	n := s.nodes[1]
 	var many [][]byte
 	for i := range record.Offset(100) {
 		many = append(many, batch(i, 1, "a"))
