@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -44,9 +45,9 @@ type Case struct {
 	Operations []history.Operation
 	// Final are the logs of all partitions of topics that still exist.
 	Final []Log
-	// Lossy are the partitions of which records may have been given up: an
-	// operator's unclean election said so.
-	Lossy map[Place]bool
+	// Lossy are the partitions of which an operator's unclean election gave records
+	// up, and which these are.
+	Lossy map[Place]Loss
 	// Gone are the partitions of topics that were deleted: no log of them is left,
 	// and what groups knew of them went with them. All else is judged on.
 	Gone map[Place]bool
@@ -56,6 +57,26 @@ type Case struct {
 	// Internal are the topics that the cluster writes by itself: what readers
 	// see there was published by no client.
 	Internal map[uint64]bool
+}
+
+// Loss says of a partition what may be gone of it.
+type Loss struct {
+	Kept  int64 // all below this offset must be there still
+	Since int64 // a record that was sent after this time is not excused; Open: all are
+	// Strays are offsets at which a leader that had not heard of its end acknowledged
+	// records.
+	Strays []Range
+}
+
+// Range is the offsets from From on and below To.
+type Range struct{ From, To int64 }
+
+// excuses says whether a publish that was acknowledged may be gone.
+func (l *Loss) excuses(op *history.Operation) bool {
+	if op.Offset < l.Kept {
+		return false
+	}
+	return op.Invoke <= l.Since || slices.ContainsFunc(l.Strays, func(r Range) bool { return r.From <= op.Offset && op.Offset < r.To })
 }
 
 // Place is one partition of one topic, by the topic's id.
@@ -259,7 +280,24 @@ func (p *partition) see(r *history.Record) {
 func text(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
 
 // unsure says that what groups do at a partition may be without a reason that shows.
-func (d *dossier) unsure(at Place) bool { return d.Lossy[at] || d.Gone[at] }
+func (d *dossier) unsure(at Place) bool { return d.lossy(at) || d.Gone[at] }
 
 // certain says that the log at rest is known and nothing of it may be missing.
-func (d *dossier) certain(p *partition) bool { return p.final != nil && !d.Lossy[p.place] }
+func (d *dossier) certain(p *partition) bool { return p.final != nil && !d.lossy(p.place) }
+
+// lossy says that records of a partition were given up.
+func (d *dossier) lossy(at Place) bool {
+	if len(d.Lossy) == 0 {
+		return false
+	}
+	_, ok := d.Lossy[at]
+	return ok
+}
+
+// kept is the offset below which nothing of a partition was given up.
+func (d *dossier) kept(at Place) int64 {
+	if l, ok := d.Lossy[at]; ok {
+		return l.Kept
+	}
+	return math.MaxInt64
+}

@@ -10,16 +10,17 @@ import (
 
 // durability is INV-1 and INV-36: a publish that was acknowledged under
 // acks=all stands at the offset that was answered, exactly as it was sent, in
-// the log at rest, unless retention removed it.
+// the log at rest, unless retention removed it or an operator gave it up.
 func durability(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		if !d.certain(p) {
+		if p.final == nil {
 			continue
 		}
+		loss, lossy := d.Lossy[at]
 		for _, op := range p.publishes {
-			if op.Acks != -1 || op.Outcome != history.OK || op.Offset < p.final.Start {
+			if op.Acks != -1 || op.Outcome != history.OK || op.Offset < p.final.Start || lossy && loss.excuses(op) {
 				continue
 			}
 			r := p.final.at(op.Offset)
@@ -92,14 +93,15 @@ func identity(d *dossier) []Violation {
 	var found []Violation
 	var at Place
 	var p *partition // at, when its records may be compared
+	var kept int64
 	check := func(op *history.Operation, r *history.Record) {
 		if now := (Place{r.TopicID, r.Partition}); p == nil || now != at {
 			at, p = now, nil
-			if !d.Lossy[at] && !d.Internal[at.TopicID] {
+			if kept = d.kept(at); !d.Internal[at.TopicID] {
 				p = d.at[at]
 			}
 		}
-		if p == nil {
+		if p == nil || r.Offset >= kept {
 			return
 		}
 		if first := p.seen.at(r.Offset); !bytes.Equal(first.Value, r.Value) {
@@ -124,12 +126,13 @@ func identity(d *dossier) []Violation {
 
 // vanished is INV-8: what somebody was shown is there at rest.
 func vanished(d *dossier, p *partition) []Violation {
-	if !d.certain(p) {
+	if p.final == nil {
 		return nil
 	}
 	var gone []int64
+	kept := d.kept(p.place)
 	p.seen.each(func(r *history.Record) {
-		if r.Offset >= p.final.Start && p.final.at(r.Offset) == nil {
+		if r.Offset >= p.final.Start && r.Offset < kept && p.final.at(r.Offset) == nil {
 			gone = append(gone, r.Offset)
 		}
 	})
@@ -148,7 +151,7 @@ func uniqueness(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		if d.Lossy[at] {
+		if d.lossy(at) {
 			continue
 		}
 		for _, op := range p.publishes {
@@ -171,12 +174,10 @@ func uniqueness(d *dossier) []Violation {
 func doubleOffsets(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
-		if d.Lossy[at] {
-			continue
-		}
+		kept := d.kept(at)
 		given := map[int64]*history.Operation{}
 		for _, op := range d.at[at].publishes {
-			if op.Acks != -1 || op.Outcome != history.OK {
+			if op.Acks != -1 || op.Outcome != history.OK || op.Offset >= kept {
 				continue
 			}
 			if other := given[op.Offset]; other != nil {

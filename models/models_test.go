@@ -354,8 +354,32 @@ func TestWhatWasGivenUpIsNotHeldAgainstTheCluster(t *testing.T) {
 	s.publish("a", 0, history.OK)
 	s.read(0, 1, record(0, "a"))
 	require.Empty(t, Judge(&Case{
-		Operations: s.ops, Final: []Log{{TopicID: topic}}, Lossy: map[Place]bool{here: true},
+		Operations: s.ops, Final: []Log{{TopicID: topic}}, Lossy: map[Place]Loss{here: {Since: history.Open}},
 	}))
+}
+
+// What an unclean election gave up is excused, and nothing else: neither what is
+// below, nor what was sent after it to a leader of since.
+func TestOnlyWhatWasGivenUpIsExcused(t *testing.T) {
+	var s story
+	s.publish("a", 0, history.OK)
+	s.publish("b", 1, history.OK)
+	lost := s.ops[len(s.ops)-1].Return
+	s.publish("c", 1, history.OK)
+	s.publish("stray", 2, history.OK)
+	s.publish("d", 2, history.OK)
+	judged := func(records ...history.Record) []Violation {
+		return Judge(&Case{
+			Operations: s.ops, Final: []Log{{TopicID: topic, End: int64(len(records)), Records: records}},
+			Lossy: map[Place]Loss{here: {Kept: 1, Since: lost, Strays: []Range{{2, 3}}}},
+		})
+	}
+	require.Empty(t, judged(record(0, "a"), record(1, "c"), record(2, "d")))
+	refuses(t, judged(record(0, "a")), "INV-1 lost write") // c; of the other two one is a stray
+	refuses(t, judged(record(0, "x"), record(1, "c"), record(2, "d")), "INV-1 lost write", "INV-10 phantom")
+	s.read(0, 1, record(0, "a"))
+	s.read(0, 2, record(0, "a"), record(1, "b"))
+	require.Empty(t, judged(record(0, "a"), record(1, "c"), record(2, "d")), "b was given up after it was read")
 }
 
 // A topic that was deleted takes the positions of groups with it, and excuses

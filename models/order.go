@@ -21,7 +21,7 @@ func producerOrder(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		if d.Lossy[at] {
+		if d.lossy(at) {
 			continue
 		}
 		last := map[sender]*history.Operation{}
@@ -56,7 +56,7 @@ func bySequence(publishes []*history.Operation) []*history.Operation {
 func realTime(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
-		if d.Lossy[at] {
+		if d.lossy(at) {
 			continue
 		}
 		var acked []*history.Operation

@@ -27,7 +27,7 @@ func sessions(d *dossier) []Violation {
 			found = append(found, contiguous(op, at)...)
 			s := session{op.Client, op.Session}
 			before, known := last[s]
-			if known && before.returned < op.Invoke && !d.Lossy[at] {
+			if known && before.returned < op.Invoke && !d.lossy(at) {
 				if op.HighWatermark != history.None && op.HighWatermark < before.highWatermark {
 					found = append(found, Violation{"INV-35", "high watermark went back", fmt.Sprintf(
 						"client %d saw the high watermark of %s at %d and then at %d", op.Client, at,

@@ -5,6 +5,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/models"
 )
 
 // book is what the harness itself knows of every log, apart from anything that
@@ -30,7 +31,7 @@ type partBook struct {
 	// committed are the headers of all batches below high, from the first that
 	// was ever committed on: every record that a client may have been shown.
 	committed  []record.Header
-	high       record.Offset  // the true high watermark: it never falls
+	high       record.Offset  // the true high watermark: it falls only when records are given up
 	replicas   []*replicaBook // by node id; nil where there never was one
 	links      map[link]origin
 	leaders    map[record.LeaderEpoch]int32
@@ -38,8 +39,17 @@ type partBook struct {
 	state      *message.PartitionChange              // as committed last
 	shownStart record.Offset                         // the highest log start that a leader has shown to clients
 	unclean    bool                                  // an operator has given records up
-	deleted    bool
-	loss       bool // the atlas allows that committed records are gone
+	// After an unclean election: the epoch that began with it; whether what is left is
+	// not known yet; how far the log of its winner went that was committed before; and
+	// the account of them all.
+	era         record.LeaderEpoch
+	open        bool
+	survived    record.Offset
+	surrendered []surrender
+	strays      []models.Range // what others acknowledged that had not heard of it
+	unknown     bool           // its winner did not know what producers had done before
+	deleted     bool
+	loss        bool // the atlas allows that committed records are gone
 }
 
 // link names a batch by where it stands; one epoch has one leader, so no two
@@ -90,8 +100,8 @@ type glance struct {
 	shown bool
 }
 
-// off says that nothing can be said about a partition any more: it is deleted,
-// or an operator gave records up. That the atlas allows records to be gone is no
+// off says that not all can be said about a partition any more: it is deleted, or
+// an operator gave records up at one time or another (see surrender). That the atlas allows records to be gone is no
 // reason: whoever has lost them must say so, and may not serve what is left as if
 // it were all (INV-37).
 func (p *partBook) off() bool { return p.unclean || p.deleted }

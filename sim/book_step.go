@@ -31,6 +31,11 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 		manager.ViewInto(r.part.id, v)
 	}
 	b.meta.stepped(w, n, c)
+	for _, r := range b.touched {
+		if r.part.open {
+			r.part.settle(w, r)
+		}
+	}
 }
 
 // asked notes one effect on a log.

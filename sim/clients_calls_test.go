@@ -169,12 +169,15 @@ func TestATruncationOfCommittedRecordsIsRefused(t *testing.T) {
 		u.cutBack(&client.Event{Kind: client.Truncated, From: from, To: to, Partitions: []client.PlacedID{{ID: part}}})
 	}
 	cut(10, 8)
-	p.unclean = true
-	cut(10, 7)
-	s.passed()
-	p.unclean = false
 	cut(10, 7)
 	s.refused("INV-35", "was truncated from 10 to 7, but all below 8 is committed")
+	p.uncleanly(2)
+	cut(10, 5)
+	p.open, p.surrendered = false, []surrender{{epoch: 2, from: 6, to: 8}}
+	cut(10, 6)
+	s.passed()
+	cut(10, 5)
+	s.refused("INV-35", "was truncated from 10 to 5, but all below 6 is committed")
 }
 
 func TestAChangeOfControllersIsNotRefusedForWhatItAsks(t *testing.T) {

@@ -122,15 +122,15 @@ func (u *user) handed(polled []client.Delivery) {
 // cutBack judges what an application is told about its place: nobody is told of a
 // truncation from further on than it was given records. What was only fetched
 // ahead is the client's own affair. Nor is anybody told that committed records
-// were truncated as long as none were given up.
+// were truncated that were not given up.
 func (u *user) cutBack(e *client.Event) {
 	for _, p := range e.Partitions {
 		given, ok := u.given[p.ID]
 		if ok && e.Kind == client.Truncated && e.From > given {
 			u.world.fail("INV-35", 0, "a client is told of a truncation of what it was never given", "client %d was given partition %s up to %d, and is told that it was truncated from %d to %d", u.plan.ID, p.ID, given, e.From, e.To)
 		}
-		if part := u.world.book.parts[p.ID]; e.Kind == client.Truncated && part != nil && !part.off() && !part.loss && e.To < min(e.From, part.high) {
-			u.world.fail("INV-35", 0, "a client is told of a truncation that was none", "client %d is told that partition %s was truncated from %d to %d, but all below %d is committed and was never given up", u.plan.ID, p.ID, e.From, e.To, part.high)
+		if part := u.world.book.parts[p.ID]; e.Kind == client.Truncated && part != nil && !part.deleted && !part.open && !part.loss && e.To < min(e.From, part.remains()) {
+			u.world.fail("INV-35", 0, "a client is told of a truncation that was none", "client %d is told that partition %s was truncated from %d to %d, but all below %d is committed and was never given up", u.plan.ID, p.ID, e.From, e.To, part.remains())
 		}
 		switch e.Kind {
 		case client.Assigned, client.Revoked, client.Lost, client.Truncated, client.Repositioned:

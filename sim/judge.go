@@ -20,7 +20,7 @@ func (w *World) judge() {
 		begun := time.Now()
 		defer func() { *took += time.Since(begun) }()
 	}
-	c := models.Case{Operations: w.history.Operations(), Lossy: map[models.Place]bool{}, Gone: map[models.Place]bool{}, Internal: map[uint64]bool{}}
+	c := models.Case{Operations: w.history.Operations(), Lossy: map[models.Place]models.Loss{}, Gone: map[models.Place]bool{}, Internal: map[uint64]bool{}}
 	for _, t := range w.liveTopics() {
 		if t.Config.Internal {
 			c.Internal[uint64(t.ID)] = true
@@ -30,7 +30,7 @@ func (w *World) judge() {
 	for _, part := range w.book.list {
 		at := models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}
 		if part.unclean {
-			c.Lossy[at] = true
+			c.Lossy[at] = part.losses()
 		}
 		if part.deleted {
 			c.Gone[at] = true

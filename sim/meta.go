@@ -89,13 +89,13 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		}
 		m.changed = append(m.changed, partChange{part, part.state, state})
 		w.markChange(part.state, state)
-		part.state = state
-		if state.Unclean {
+		if begunUncleanly(part.state, state) {
 			if r := part.at(int32(state.Leader)); !part.unclean && (r == nil || r.durable < part.high) {
 				w.mark(markGivenUp)
 			}
-			part.unclean = true
+			part.uncleanly(state.LeaderEpoch)
 		}
+		part.state = state
 		w.atlas.follow(state)
 	}
 	for _, part := range w.book.list {

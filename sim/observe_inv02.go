@@ -25,7 +25,7 @@ func (o *replicaAgreement) Stepped(w *World, n *Node, _ effect.Input, out []effe
 		}
 	}
 	for _, r := range w.book.touched {
-		if r.view.HighWatermark > r.verified && !r.part.off() {
+		if r.view.HighWatermark > r.verified && !r.adrift() {
 			o.compare(w, n, r)
 		}
 	}

@@ -17,24 +17,27 @@ func (o *nothingCut) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 		switch e := e.(type) {
 		case effect.Truncate:
 			w.mark(markTruncated)
-			o.cut(w, n, e.Log, e.To)
+			o.cut(w, n, e.Log, e.To, false)
 		case effect.Reset:
 			w.mark(markReset)
-			o.cut(w, n, e.Log, e.Start)
+			o.cut(w, n, e.Log, e.Start, true)
 		}
 	}
 }
 
 // cut judges that everything at and above to is dropped. What was there is read
 // off the disk's books: the cut has only been asked for.
-func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Offset) {
+func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Offset, anew bool) {
 	r := w.book.replica(n.id, id)
 	p := r.part
-	if p.off() || !w.atlas.clean(n.id, id) || r.doomed > 0 { // doomed: the disk still has the log before this one
+	if p.adrift(r.view.LeaderEpoch) || !w.atlas.clean(n.id, id) || r.doomed > 0 { // doomed: the disk still has the log before this one
 		return
 	}
 	if r.view.Role == replica.Leading && r.was.role == replica.Leading && r.view.LeaderEpoch == r.was.epoch {
 		w.fail("INV-4", n.id, "a leader cuts its own log", "node %d leads partition %s in epoch %d and truncates it to %d", n.id, id, r.view.LeaderEpoch, to)
+		return
+	}
+	if anew && r.misled() {
 		return
 	}
 	dropped := r.disk.from(to)
@@ -47,6 +50,9 @@ func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Off
 		if dropped[i].BaseOffset >= to {
 			w.mark(markTruncatedOnDivergence)
 		}
+	}
+	if p.unclean {
+		return // what it was told before is no more; all that is still committed was looked at
 	}
 	if len(dropped) > 0 && r.was.role != replica.Idle && to < r.was.high && to < r.disk.end {
 		w.fail("INV-4", n.id, "a replica cuts below its own high watermark", "node %d cuts partition %s at %d although it knows %d to be committed", n.id, id, to, r.was.high)

@@ -23,7 +23,7 @@ func (*soundHighWatermark) Invariant() string { return "INV-5" }
 func (o *soundHighWatermark) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for _, r := range w.book.touched {
 		v := &r.view
-		if v.Role == replica.Idle || r.part.off() {
+		if v.Role == replica.Idle || r.adrift() {
 			continue
 		}
 		if v.HighWatermark > v.End {
@@ -33,11 +33,13 @@ func (o *soundHighWatermark) Stepped(w *World, n *Node, _ effect.Input, _ []effe
 		if v.HighWatermark <= r.part.high {
 			continue
 		}
-		if v.Role != replica.Leading {
+		if v.Role != replica.Leading && v.HighWatermark > r.part.survived {
 			w.fail("INV-5", n.id, "a follower's high watermark above every leader's", "node %d has the high watermark of partition %s at %d, but no leader has come beyond %d", n.id, v.ID, v.HighWatermark, r.part.high)
 			return
 		}
-		o.moved(w, n, r)
+		if v.Role == replica.Leading {
+			o.moved(w, n, r)
+		}
 	}
 }
 

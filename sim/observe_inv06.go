@@ -18,7 +18,7 @@ func (*completeInSync) Invariant() string { return "INV-6" }
 
 func (o *completeInSync) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for _, c := range w.book.meta.changed {
-		if c.part.off() || c.part.high == 0 {
+		if c.part.adrift(c.new.LeaderEpoch) || c.part.high == 0 {
 			continue
 		}
 		for _, m := range c.new.ISR {
@@ -30,7 +30,7 @@ func (o *completeInSync) Stepped(w *World, n *Node, _ effect.Input, _ []effect.E
 	}
 	for _, r := range w.book.touched {
 		v, p := &r.view, r.part
-		if v.Role != replica.Leading || p.off() {
+		if v.Role != replica.Leading || r.adrift() {
 			continue
 		}
 		if r.was.role != replica.Leading || r.was.epoch != v.LeaderEpoch {

@@ -40,10 +40,14 @@ func (o *trueAnswers) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 
 // produced judges one partition of a successful answer.
 func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int, got *message.ProducedPartition) {
-	if got.Code != message.None || w.book.part(got.ID).off() {
+	if got.Code != message.None {
 		return
 	}
 	p := w.book.part(got.ID)
+	if !w.book.replica(n.id, got.ID).answers() {
+		p.stray(asked.Partitions[i].Records, got.BaseOffset)
+		return
+	}
 	h, err := record.DecodeHeader(asked.Partitions[i].Records)
 	if err != nil {
 		w.fail("INV-10", n.id, "a batch that cannot be read is accepted", "node %d accepts for partition %s bytes that are no batch: %v", n.id, got.ID, err)

@@ -20,14 +20,14 @@ func (o *retentionBounds) Stepped(w *World, n *Node, _ effect.Input, out []effec
 		}
 		w.mark(markTrimmed)
 		r := w.book.replica(n.id, t.Log)
-		if t.Start > r.part.high && !r.part.off() {
+		if t.Start > max(r.part.high, r.part.survived) && !r.adrift() {
 			w.fail("INV-15", n.id, "undecided records are retired", "node %d moves the start of partition %s to %d, but only %d is committed", n.id, t.Log, t.Start, r.part.high)
 			return
 		}
 	}
 	for _, r := range w.book.touched {
 		v := &r.view
-		if v.Role == replica.Idle || r.part.off() {
+		if v.Role == replica.Idle || r.adrift() {
 			continue
 		}
 		if v.Role == replica.Following && (v.Start > v.HighWatermark || v.HighWatermark > v.End) {

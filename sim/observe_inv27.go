@@ -20,6 +20,7 @@ type sequences struct {
 // sequenced is what is committed of one partition, by producer.
 type sequenced struct {
 	to        record.Offset // all below has been looked at
+	givenUp   int           // how often records were given up before
 	producers map[record.ProducerID]expected
 }
 
@@ -36,7 +37,7 @@ func (*sequences) Invariant() string { return "INV-27" }
 
 func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	for _, r := range w.book.touched {
-		if p := r.part; p.high > 0 && !p.off() {
+		if p := r.part; p.high > 0 && !p.adrift(r.view.LeaderEpoch) && !p.unknown {
 			o.committed(w, n, p)
 		}
 	}
@@ -72,6 +73,9 @@ func (o *sequences) committed(w *World, n *Node, p *partBook) {
 		o.parts = append(o.parts, &sequenced{producers: map[record.ProducerID]expected{}})
 	}
 	s := o.parts[p.nr]
+	if s.givenUp != len(p.surrendered) { // begin anew with what is left
+		*s = sequenced{producers: map[record.ProducerID]expected{}, givenUp: len(p.surrendered)}
+	}
 	if s.to >= p.high {
 		return
 	}
@@ -132,7 +136,7 @@ func (o *sequences) answered(w *World, n *Node, token message.Token, asked *mess
 
 func (o *sequences) judged(w *World, n *Node, got *message.ProducedPartition, batch []byte) {
 	p := w.book.parts[got.ID]
-	if p == nil || p.off() || got.Code != message.None && got.Code != message.OutOfOrderSequence && got.Code != message.UnknownProducerID {
+	if p == nil || !p.replica(n.id).answers() || p.unknown || got.Code != message.None && got.Code != message.OutOfOrderSequence && got.Code != message.UnknownProducerID {
 		return
 	}
 	h, err := record.DecodeHeader(batch)

@@ -166,13 +166,14 @@ func (p *partBook) forsaken() bool {
 	return (p.off() || p.loss) && p.state != nil && len(p.state.ISR) == 0 && len(p.state.ELR) == 0
 }
 
-// readable is all that was ever committed and not retired. Where records may have
-// been given up, by an operator or by the atlas, it is all that the leader has.
+// readable is all that was ever committed and not retired, but for what an operator
+// has given up. As long as it is not known what that was, it is all that the leader
+// has.
 func (p *partBook) readable(leader *replica.View) (start, end record.Offset) {
 	if p.forsaken() {
 		return 0, 0
 	}
-	if p.off() && leader != nil {
+	if (p.deleted || p.open) && leader != nil {
 		return leader.Start, leader.HighWatermark
 	}
 	return p.shownStart, p.high

@@ -21,11 +21,14 @@ func TestReadersMustFindWhatIsCommittedUnlessItWasGivenUp(t *testing.T) {
 	leader := &replica.View{Start: 0, HighWatermark: 4}
 	start, end := p.readable(leader)
 	require.Equal(t, []record.Offset{2, 9}, []record.Offset{start, end})
-	p.unclean = true
+	p.unclean, p.open = true, true
 	start, end = p.readable(leader)
 	require.Equal(t, []record.Offset{0, 4}, []record.Offset{start, end})
 	start, end = p.readable(nil)
 	require.Equal(t, []record.Offset{2, 9}, []record.Offset{start, end})
+	p.open, p.high = false, 7 // what is left is known
+	start, end = p.readable(leader)
+	require.Equal(t, []record.Offset{2, 7}, []record.Offset{start, end})
 }
 
 // What was durable before a Reset says nothing about what comes after it, and a

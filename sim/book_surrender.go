@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/history"
+	"github.com/tamarack-mq/tamarack/models"
+)
+
+// surrender is the account of one unclean election: an operator has let a replica
+// lead that was not in sync. What is gone by that is what was committed and what
+// the new leader does not hold; all below must still be there, and all that is
+// committed from then on is judged like anything else.
+type surrender struct {
+	epoch    record.LeaderEpoch // of the leadership that it began
+	from, to record.Offset      // what may be gone: it was committed, and stood there
+	at       Span               // when that leadership began
+}
+
+// uncleanly notes that an unclean election was decided. What is left shows when
+// its winner begins to lead: until then nothing can be said.
+func (p *partBook) uncleanly(epoch record.LeaderEpoch) {
+	p.unclean, p.open, p.era = true, true, epoch
+}
+
+// settle looks whether a replica begins to lead after an unclean election, with a
+// log that it trusts: then that log is what is left. Of its own records those count
+// that it has flushed, or that it was told are committed: the others may go with
+// the power, as they could before.
+func (p *partBook) settle(w *World, r *replicaBook) {
+	v := &r.view
+	if !p.open || v.Role != replica.Leading || v.LeaderEpoch < p.era || v.Damage != "" {
+		return
+	}
+	common := p.inCommon(&r.memory)
+	kept := min(common, max(r.durable, v.HighWatermark))
+	left := logFacts{batches: p.committed, end: p.high}
+	left.cut(kept)
+	if k := len(left.batches); k > 0 && k < len(p.committed) {
+		kept = left.batches[k-1].End()
+	}
+	p.surrendered = append(p.surrendered, surrender{v.LeaderEpoch, kept, p.high, w.now})
+	p.committed, p.high, p.survived, p.open = left.batches, kept, common, false
+	p.shownStart = min(p.shownStart, v.Start)
+	p.unknown = p.unknown || r.forgetful
+	for _, other := range p.replicas {
+		if other != nil {
+			other.verified = min(other.verified, kept)
+		}
+	}
+}
+
+// inCommon is how far a log holds what is committed.
+func (p *partBook) inCommon(l *logFacts) record.Offset {
+	if l.start >= p.high {
+		return p.high
+	}
+	mine, theirs := l.from(l.start), (&logFacts{batches: p.committed}).from(l.start)
+	at := l.start
+	for i := 0; i < len(mine) && i < len(theirs) && sameBatch(&mine[i], &theirs[i]); i++ {
+		at = mine[i].End()
+	}
+	return min(at, p.high)
+}
+
+// stray notes what a leader acknowledges that has not heard that another has been
+// elected uncleanly.
+func (p *partBook) stray(batch []byte, base record.Offset) {
+	if h, err := record.DecodeHeader(batch); err == nil && !p.deleted {
+		p.strays = append(p.strays, models.Range{From: int64(base), To: int64(base) + int64(h.LastOffsetDelta) + 1})
+	}
+}
+
+// losses is the account for the models.
+func (p *partBook) losses() models.Loss {
+	l := models.Loss{Kept: int64(p.remains()), Since: history.Open, Strays: p.strays}
+	switch k := len(p.surrendered); {
+	case p.open:
+		l.Kept = 0 // nobody knows what is left
+	case k > 0:
+		l.Since = int64(p.surrendered[k-1].at)
+	}
+	return l
+}
+
+// remains is how far all that was ever committed is still there.
+func (p *partBook) remains() record.Offset {
+	at := p.high
+	for i := range p.surrendered {
+		at = min(at, p.surrendered[i].from)
+	}
+	return at
+}
+
+// adrift says that nothing can be said about what belongs to a leadership: it is
+// from before an unclean election, or what that has left is not known yet; or the
+// partition is deleted.
+func (p *partBook) adrift(epoch record.LeaderEpoch) bool {
+	return p.deleted || p.unclean && (p.open || epoch < p.era)
+}
+
+// adrift says that nothing can be said about a replica. After an unclean election it
+// has to hear of it first, and to cut what its leader does not hold.
+func (r *replicaBook) adrift() bool {
+	v := &r.view
+	return r.part.adrift(v.LeaderEpoch) || r.part.unclean && v.Role != replica.Leading && !v.Matched
+}
+
+// misled says whether a replica knows as committed what was given up since. It then
+// keeps nothing, and copies its leader's log anew.
+func (r *replicaBook) misled() bool {
+	return r.part.unclean && r.part.inCommon(&r.disk) < min(r.was.high, r.disk.end)
+}
+
+// answers says whether what a node tells clients of a partition can be judged by
+// what is committed: after an unclean election, whether it leads since.
+func (r *replicaBook) answers() bool {
+	p := r.part
+	return !p.deleted && (!p.unclean || !p.open && r.view.Role == replica.Leading && r.view.LeaderEpoch >= p.era)
+}
+
+// begunUncleanly says whether a change of a partition is an unclean election.
+func begunUncleanly(old, new *message.PartitionChange) bool {
+	return new.Unclean && (old == nil || old.LeaderEpoch != new.LeaderEpoch)
+}

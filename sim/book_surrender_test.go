@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
+)
+
+// surrendering is a partition of which "abc" of epoch 1 and "def" of epoch 2 are
+// committed. Node 3 was left behind with "abc", and with an "x" of epoch 1 that is
+// none of that; an operator lets it lead, in epoch 4.
+func surrendering(t *testing.T) (s *stage, p *partBook, behind *replicaBook) {
+	s = newStage(t)
+	abc := [][]byte{batch(0, 1, "a"), batch(1, 1, "b"), batch(2, 1, "c")}
+	all := append(abc[:3:3], batch(3, 2, "d"), batch(4, 2, "e"), batch(5, 2, "f"))
+	p = s.book.part(part)
+	for _, b := range all {
+		p.committed = append(p.committed, header(b))
+	}
+	p.high = 6
+	s.holds(1, all...)
+	s.holds(2, all...)
+	behind = s.holds(3, append(abc[:3:3], batch(3, 1, "x"))...)
+	for node := int32(1); node <= 2; node++ {
+		v := &s.book.replica(node, part).view
+		v.Role, v.LeaderEpoch, v.HighWatermark, v.End, v.Matched = replica.Following, 2, 6, 6, true
+	}
+	p.uncleanly(4)
+	return s, p, behind
+}
+
+// wins lets node 3 begin to lead.
+func (s *stage) wins(behind *replicaBook, high record.Offset) *partBook {
+	s.leads(behind, 4, high)
+	behind.view.ISR, behind.view.MaximalISR, behind.view.MinInsync = []message.NodeID{3}, []message.NodeID{3}, 1
+	s.now = 7 * Second
+	behind.part.settle(s.World, behind)
+	return behind.part
+}
+
+func TestWhatAnUncleanElectionGivesUpIsExact(t *testing.T) {
+	s, p, behind := surrendering(t)
+	s.leads(behind, 3, 2)
+	p.settle(s.World, behind)
+	s.leads(behind, 4, 2)
+	behind.view.Damage = "a bad checksum" // what of it can be trusted shows when it starts again
+	p.settle(s.World, behind)
+	require.True(t, p.open)
+	require.EqualValues(t, 6, p.high)
+
+	s.wins(behind, 2)
+	require.Equal(t, []surrender{{epoch: 4, from: 3, to: 6, at: 7 * Second}}, p.surrendered)
+	require.False(t, p.open)
+	require.EqualValues(t, 3, p.high)
+	require.Len(t, p.committed, 3)
+	require.EqualValues(t, 3, p.remains())
+
+	// What the winner has not flushed goes with the power, if it was not told that it
+	// is committed.
+	s, _, behind = surrendering(t)
+	behind.durable = 1
+	p = s.wins(behind, 2)
+	require.Equal(t, []surrender{{epoch: 4, from: 2, to: 6, at: 7 * Second}}, p.surrendered)
+	require.EqualValues(t, 3, p.survived)
+
+	// One that has all gives nothing up.
+	s, _, _ = surrendering(t)
+	p = s.wins(s.book.replica(2, part), 6)
+	require.Equal(t, []surrender{{epoch: 4, from: 6, to: 6, at: 7 * Second}}, p.surrendered)
+}
+
+// What was not given up is held to the same promises as before.
+func TestWhatIsLeftAfterAnUncleanElectionMustStay(t *testing.T) {
+	s, p, behind := surrendering(t)
+	inSync := &completeInSync{}
+	short := s.book.replica(2, part)
+	short.memory.cut(1)
+	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 3}
+	s.leads(short, 3, 0)
+	s.step(inSync, 2, nil, nil, short)
+	s.passed() // it is not known yet what is left
+	s.wins(behind, 3)
+	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 5}
+	s.leads(short, 5, 0)
+	s.step(inSync, 2, nil, nil, short)
+	s.refused("INV-1", "a log that ends at 1, but 3 was committed")
+
+	s, p, behind = surrendering(t)
+	s.wins(behind, 3)
+	old := s.book.replica(1, part)
+	s.step(&replicaAgreement{}, 1, nil, nil, old)
+	s.passed() // it has not heard of it
+	*s.book.replica(2, part) = replicaBook{part: p, node: 2}
+	other := s.holds(2, batch(0, 1, "a"), batch(1, 1, "B"), batch(2, 1, "c"))
+	other.view = replica.View{ID: part, Role: replica.Following, LeaderEpoch: 4, HighWatermark: 3, End: 3}
+	s.step(&replicaAgreement{}, 2, nil, nil, other)
+	s.passed() // nor cut what its leader lacks
+	other.view.Role = replica.Idle
+	s.step(&replicaAgreement{}, 2, nil, nil, other)
+	s.passed() // the less as long as it has no leader
+	other.view.Role = replica.Following
+	other.view.Matched = true
+	s.step(&replicaAgreement{}, 2, nil, nil, other)
+	s.refused("INV-2", "holds at offset 1")
+
+	cut := func(e effect.Effect) {
+		old.view.LeaderEpoch, old.was = 4, glance{role: replica.Following, epoch: 4, high: 6}
+		s.step(&nothingCut{}, 1, nil, []effect.Effect{e}, old)
+	}
+	cut(effect.Truncate{Log: part, To: 3})
+	s.passed()
+	cut(effect.Truncate{Log: part, To: 2})
+	s.refused("INV-4", "drops the batch at 2, which is committed")
+	cut(effect.Reset{Log: part})
+	s.passed() // it knows "def" to be committed, and is wrong: it may keep nothing
+	old.disk.cut(3)
+	cut(effect.Reset{Log: part})
+	s.refused("INV-4", "drops the batch at 0, which is committed")
+}
+
+// Whoever leads since is held to what it says; whoever has not heard of it is not.
+func TestAfterAnUncleanElectionItsLeadersAreJudgedAgain(t *testing.T) {
+	s, p, behind := surrendering(t)
+	s.wins(behind, 3)
+	behind.view.HighWatermark = 4
+	s.step(&soundHighWatermark{}, 3, nil, nil, behind)
+	s.passed()
+	require.EqualValues(t, 4, p.high)
+	require.True(t, sameBatch(&p.committed[3], &behind.memory.batches[3]), "x is committed now")
+	follower := s.book.replica(2, part)
+	follower.view.LeaderEpoch = 4
+	s.step(&soundHighWatermark{}, 2, nil, nil, follower)
+	s.refused("INV-5", "no leader has come beyond 4")
+
+	send := func(node int32, high record.Offset, records []byte) {
+		s.step(&decidedReads{}, node, nil, []effect.Effect{effect.Reply{Msg: &message.FetchReply{Partitions: []message.FetchedPartition{{
+			ID: part, HighWatermark: high, Records: records,
+		}}}}})
+	}
+	stale := s.book.replica(1, part)
+	s.leads(stale, 3, 6)
+	send(1, 6, batch(3, 2, "d"))
+	send(3, 4, batch(3, 1, "x"))
+	s.passed()
+	send(3, 5, nil)
+	s.refused("INV-8", "only 4 is committed")
+	send(3, 4, batch(3, 2, "d"))
+	s.refused("INV-8", "where one of epoch 1 at 3 is committed")
+
+	for node := int32(1); node <= 3; node += 2 {
+		s.nodes[node].tokens[7] = caller{request: &message.Produce{Acks: message.AcksAll, Partitions: []message.ProducePartition{{ID: part, Records: batch(4, 4, "y")}}}}
+		s.step(&trueAnswers{}, node, nil, []effect.Effect{effect.Reply{Token: 7, Msg: &message.ProduceReply{Partitions: []message.ProducedPartition{{ID: part, BaseOffset: 4}}}}})
+		if node == 1 {
+			s.passed()
+		}
+	}
+	s.refused("INV-10", "only 4 is committed")
+}
+
+// Producers go on behind what is left of theirs.
+func TestSequencesAreJudgedFromWhatIsLeft(t *testing.T) {
+	s := newStage(t)
+	o := &sequences{}
+	p := s.book.part(part)
+	p.committed = []record.Header{header(numbered(0, 0, 0)), header(numbered(1, 0, 1)), header(numbered(2, 0, 2))}
+	p.high = 3
+	o.committed(s.World, s.nodes[1], p)
+	behind := s.holds(3, numbered(0, 0, 0))
+	p.uncleanly(4)
+	s.wins(behind, 1)
+	again := func(sequence record.Sequence) {
+		p.committed, p.high = append(p.committed[:1], header(numbered(1, 0, sequence))), 2
+		o.committed(s.World, s.nodes[3], p)
+	}
+	again(1)
+	s.passed()
+	o.parts[p.nr].givenUp = 0
+	again(2)
+	s.refused("INV-27", "the sequence 2 where 1 was due")
+}
