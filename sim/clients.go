@@ -40,9 +40,10 @@ type user struct {
 	inbox   []event
 	tickAt  Span
 
-	calls []openCall
-	told  session
-	given map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
+	calls  []openCall
+	looked Span // when it last asked about the cluster, or was answered; 0: never
+	told   session
+	given  map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
 	// landings are the seeks of which nothing has come yet, and times some times of
 	// records that were given.
 	landings map[record.PartitionID]*landing
@@ -175,7 +176,7 @@ func (u *user) start() {
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
 	u.tickAt = never
 	u.script = newScript(u)
-	u.listAsked = false
+	u.listAsked, u.looked = false, 0
 	u.machine = client.New(u.config(), u.random.Split("run/"+strconv.Itoa(int(u.session))), u.clock.now(w.now))
 	if w.tracing {
 		w.tell("client %d starts (%s)", u.plan.ID, u.plan.Role)
@@ -264,6 +265,9 @@ func (u *user) pause(d Span) {
 
 func (u *user) wake() {
 	u.paused = false
+	if u.looked > 0 {
+		u.looked = u.world.now
+	}
 	if u.world.witness != nil {
 		u.world.witness.life(u.place(), witness.ClientWake, "")
 	}
@@ -316,6 +320,7 @@ func (u *user) receive(p *simnet.Packet) {
 		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
 			u.inKind(&u.calls[i], reply)
 			u.heard(&u.calls[i], reply)
+			u.looks(u.calls[i].kind)
 			u.calls = slices.Delete(u.calls, i, i+1)
 		}
 		if w.tracing {
@@ -346,6 +351,7 @@ func (u *user) failCalls(node simnet.Endpoint, generation uint32, reason client.
 				r = client.Broken
 			}
 			failed = append(failed, client.Failed{Call: c.call, Reason: r})
+			u.looks(c.kind)
 			continue
 		}
 		kept = append(kept, c)
@@ -484,6 +490,8 @@ func (u *user) call(e *client.Call) {
 			c.asked = e.Request
 		}
 		u.again(&c)
+		u.looks(c.kind)
+		u.lookedLately()
 		u.calls = append(u.calls, c)
 	}
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -41,6 +43,41 @@ func (u *user) again(c *openCall) {
 			u.world.fail("INV-38", 0, "a client asks again before it is answered", "client %d sends node %d a %v while the one to node %d has no answer yet", u.plan.ID, c.node, c.kind, u.calls[i].node)
 			return
 		}
+	}
+}
+
+// looks notes that a client asks about the cluster, or that this has come to an end.
+func (u *user) looks(kind message.Kind) {
+	if kind == message.KindMetadata {
+		u.looked = u.world.now
+	}
+}
+
+// unseen is for how long a client has not looked at the cluster beyond the time
+// after which it must, pauses included; 0: it looks, or has never begun to.
+func (u *user) unseen() Span {
+	longest := u.world.plan.Timing.ClientMetadata
+	since := u.world.now - u.looked - longest - longestLookPause
+	if longest == 0 || u.looked == 0 || u.closing || u.paused || since <= 0 {
+		return 0
+	}
+	for i := range u.calls {
+		if u.calls[i].kind == message.KindMetadata {
+			return 0
+		}
+	}
+	return since
+}
+
+// longestLookPause is how long a client waits at most between two questions about
+// the cluster when it wants to ask, and a little.
+const longestLookPause = 1100 * Millisecond
+
+// lookedLately is INV-34 for what clients know: whatever happens, whoever goes on
+// asking brokers looks at the cluster again when its picture is as old as it may be.
+func (u *user) lookedLately() {
+	if late := u.unseen(); late > 0 {
+		u.world.fail("INV-34", 0, "a client goes by a picture of the cluster that is too old", "client %d has not asked about the cluster since %v, which is %v too long", u.plan.ID, time.Duration(u.looked), time.Duration(late))
 	}
 }
 

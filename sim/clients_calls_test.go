@@ -42,6 +42,28 @@ func TestAClientThatAsksAgainBeforeItIsAnsweredIsRefused(t *testing.T) {
 	s.passed()
 }
 
+func TestAClientThatDoesNotLookAgainIsRefused(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	s.plan.Timing.ClientMetadata = 2 * Second
+	s.now = 100 * Second
+	u.lookedLately() // it has never asked
+	u.looks(message.KindMetadata)
+	u.looks(message.KindFetch)
+	s.now += 2*Second + longestLookPause
+	u.lookedLately()
+	s.now += Millisecond
+	u.calls = []openCall{{kind: message.KindFetch}, {kind: message.KindMetadata}}
+	u.lookedLately() // it waits for an answer
+	s.passed()
+	u.calls = u.calls[:1]
+	u.lookedLately()
+	s.refused("INV-34", "client 1 has not asked about the cluster since 1m40s, which is 1ms too long")
+	s.plan.Timing.ClientMetadata = 0
+	u.lookedLately()
+	s.passed()
+}
+
 func TestARequestOfManyBatchesStaysWithinItsBound(t *testing.T) {
 	s := newStage(t)
 	u := s.clients[0]

@@ -12,7 +12,8 @@ import (
 
 // wander lets a client that reads go back and forth in what it has been given
 // something of: now and then to the start, the end, an offset, a time or what its
-// group has committed. Whether it polls at the moment makes no difference.
+// group has committed. Whether it polls at the moment makes no difference, nor
+// whether it has arrived where it wanted to go before.
 func (u *user) wander() {
 	w := u.world
 	if u.plan.Seek == 0 || u.closing || u.plan.Ops != nil || w.phase >= draining || !u.random.Percent(int64(u.plan.Seek)) {
@@ -27,15 +28,16 @@ func (u *user) wander() {
 	if t == nil {
 		return
 	}
-	s := client.Start{Place: client.Place{Topic: t.Name, Partition: id.Index}}
-	s.From = u.drawSeek(id)
-	u.seek(id, &s)
+	next := u.given[id] // as long as it has not set out
+	for more := true; more; more = u.plan.Again > 0 && u.random.Percent(int64(u.plan.Again)) {
+		u.seek(id, &client.Start{Place: client.Place{Topic: t.Name, Partition: id.Index}, From: u.drawSeek(id, next)})
+	}
 }
 
 // drawSeek draws where to go. Who is to be given nothing twice says by an offset
 // what it wants again, so that all can see how often each record may come.
-func (u *user) drawSeek(id record.PartitionID) client.Position {
-	r, next := u.random, u.given[id]
+func (u *user) drawSeek(id record.PartitionID, next record.Offset) client.Position {
+	r := u.random
 	kinds := int64(6)
 	if u.plan.Style == "at-most-once" {
 		kinds = 2

@@ -52,9 +52,11 @@ type ClientPlan struct {
 
 	// Seek is how many of a hundred polls of a member or reader come with a seek to
 	// some other place. Times lets who looks for times look for those that records
-	// have, and those beside them.
+	// have, and those beside them. Again is how many of a hundred seeks are followed by
+	// another one in the same partition at once, while the first may still be asking.
 	Seek  int  `json:"seek,omitempty"`
 	Times bool `json:"times,omitempty"`
+	Again int  `json:"again,omitempty"`
 
 	// Ops are all that the client does, by time, in place of the loop of its role;
 	// null: the loop. An empty list is a client that only starts.

@@ -66,6 +66,9 @@ func drawMore(r *chance.Stream, p *Plan) {
 		p.Cluster.Unflushed = int(d.Between(2, 48)) << 10
 	}
 	p.Beyond = p.Beyond || r.Split("beyond").OneIn(8)
+	if d := r.Split("client metadata"); d.OneIn(4) {
+		p.Timing.ClientMetadata = Span(d.Between(300, 6000)) * Millisecond
+	}
 	if d := r.Split("parcel"); d.OneIn(4) {
 		p.Cluster.Parcel = int(d.Between(1, 400))
 	}

@@ -18,6 +18,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.narrowRequests()
 	d.tightBuffers()
 	d.seekers()
+	d.restless()
 	return d.clients
 }
 
@@ -185,6 +186,16 @@ func (d *clientDraw) seekers() {
 			}
 			groups[c.Group] = seek
 			c.Seek, c.Times = seek, seek > 0
+		}
+	}
+}
+
+// restless lets who goes back and forth change its mind before it has arrived.
+func (d *clientDraw) restless() {
+	r := d.r.Split("restless")
+	for i := range d.clients {
+		if c := &d.clients[i]; c.Seek > 0 && r.OneIn(2) {
+			c.Again = int(r.Between(10, 60))
 		}
 	}
 }

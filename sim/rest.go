@@ -47,6 +47,9 @@ func (w *World) unrest(most int) []string {
 			if waits, ok := u.script.idle(u); !ok {
 				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
 			}
+			if late := u.unseen(); late > 0 {
+				add("a client goes by a picture of the cluster that is too old", "client %d has not asked for %v longer than it may", u.plan.ID, time.Duration(late))
+			}
 		}
 	}
 	return out
