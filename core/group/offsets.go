@@ -89,6 +89,9 @@ func (s *shard) store(now message.Now, name string, g *group, by turn, inside bo
 		}
 	}
 	s.write(key{kind: kindOffset, group: name, id: o.ID}, v)
+	if len(g.seats) == 0 { // it may have been looked at when it held nothing
+		s.armGroupAt(now, g, now.Wall+milliseconds(s.home.cfg.OffsetRetention))
+	}
 	return g
 }
 

@@ -175,6 +175,19 @@ func TestCommitsFromOutsideKeepAnEmptyGroupAlive(t *testing.T) {
 	require.Equal(t, "Dead", b.state("g"))
 }
 
+func TestAPositionExpiresAlsoInAGroupThatHeldNone(t *testing.T) {
+	b := newBench(t, Config{OffsetRetention: 10 * message.Minute})
+	p := parts(b.topic("orders", 1), 0)[0]
+	for range 2 {
+		b.ask(outside("g", p, 1))
+		b.pass(9 * message.Minute)
+		require.Equal(t, record.Offset(1), b.position("g", p))
+		b.pass(2 * message.Minute)
+		require.Equal(t, message.NoOffset, b.position("g", p))
+		require.Equal(t, "Empty", b.state("g"), "an empty group stays for a while")
+	}
+}
+
 func TestAClockThatJumpsBackExpiresNothingEarly(t *testing.T) {
 	b := newBench(t, Config{})
 	p := parts(b.topic("orders", 1), 0)[0]
