@@ -24,6 +24,7 @@ type chaos struct {
 	proposals []proposed
 	acks      map[message.Token]string
 	written   int
+	clerks    []*clerk
 
 	shownStarts []record.Offset // by leader epoch: the log start that clients could see
 }
@@ -54,10 +55,15 @@ func newChaos(t *rapid.T) *chaos {
 	w.holdAlters = true
 	c := &chaos{w: w, t: t, acks: map[message.Token]string{}}
 	for _, n := range w.nodes {
-		n.m.cfg.CheckpointBatches = 3
+		n.m.cfg.CheckpointBatches, n.m.cfg.Transactions = 3, true
 	}
 	w.cfg.CheckpointBatches = 3
 	w.cfg.FetchBytes = 200
+	w.cfg.Transactions = true
+	for i := range 2 {
+		c.clerks = append(c.clerks, &clerk{id: record.ProducerID(20 + i), added: map[record.ProducerEpoch]bool{},
+			decided: map[record.ProducerEpoch]record.Outcome{}, began: record.NoProducerEpoch})
+	}
 	w.create(p0, message.TopicConfig{MinInsync: 2}, 1, 2, 3)
 	for _, n := range w.nodes {
 		n.holdDisk, n.holdReads, n.holdMeta = true, true, true
@@ -72,7 +78,7 @@ func (c *chaos) pick(what string, n int) int { return rapid.IntRange(0, n-1).Dra
 func (c *chaos) step() {
 	w := c.w
 	n := w.nodes[c.pick("node", len(w.nodes))]
-	switch c.pick("what", 17) {
+	switch c.pick("what", 22) {
 	case 0, 1:
 		c.produce(n)
 	case 2, 3, 4, 5:
@@ -99,6 +105,12 @@ func (c *chaos) step() {
 		c.calm(n)
 	case 16:
 		c.delete(n)
+	case 17, 18, 19:
+		c.pay(n)
+	case 20:
+		c.answer(n)
+	case 21:
+		c.settle(n)
 	}
 	for _, n := range w.nodes {
 		for _, a := range n.alters {
@@ -291,7 +303,9 @@ func (c *chaos) judgeNode(n *node) {
 	headers := make([]record.Header, len(d.batches))
 	for i, b := range d.batches {
 		headers[i], _ = record.DecodeHeader(b)
+		record.FillMarker(&headers[i], b)
 	}
+	c.judgeTransactions(n, v)
 	if len(headers) > 0 {
 		rebuilt, err := log.Rebuild(headers, v.Start)
 		require.NoError(t, err)
@@ -364,6 +378,7 @@ func (c *chaos) heal() {
 		w.elect(p0, int(w.parts[p0].ISR[0]))
 	}
 	w.pass(20 * message.Second)
+	c.settleAll()
 	s := w.parts[p0]
 	leader := w.node(int(s.Leader))
 	last := leader.produce(message.AcksAll, batch("last", 1))
@@ -374,6 +389,7 @@ func (c *chaos) heal() {
 	for _, n := range w.nodes {
 		v := n.view(p0)
 		require.Equal(t, v.End, v.HighWatermark, "INV-34: node %d", n.id)
+		require.Equal(t, v.End, v.LastStable, "no transaction is left open on node %d", n.id)
 		require.Equal(t, leader.view(p0).Start, v.Start, "INV-34: node %d", n.id)
 		require.Equal(t, leader.contents(p0), n.contents(p0), "INV-34: node %d", n.id)
 	}
