@@ -8,7 +8,8 @@ import (
 
 // sequences is INV-27 and INV-29 as the logs show them: what is committed of a
 // producer is a sequence without a gap and without a repeat, which begins at 0
-// in each of its epochs, and its epochs never fall. And a leader that has one
+// in each of its epochs, and its epochs never fall. A marker begins an epoch of its
+// producer, in which there is no batch yet. And a leader that has one
 // of a producer's last batches never refuses it as out of order. No two
 // producers are ever given one id: each would be taken for the other.
 type sequences struct {
@@ -94,6 +95,13 @@ func (o *sequences) next(w *World, n *Node, p *partBook, s *sequenced, h *record
 		return // what comes behind the first gap or repeat follows from it
 	}
 	due, known := s.producers[h.ProducerID]
+	if h.Attributes.Control() {
+		if known && h.ProducerEpoch <= due.epoch {
+			w.fail("INV-29", n.id, "a late marker is taken", "partition %s has at offset %d a marker of producer %d that begins epoch %d, behind one of epoch %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, due.epoch)
+		}
+		s.producers[h.ProducerID] = expected{epoch: h.ProducerEpoch}
+		return
+	}
 	switch {
 	case known && h.ProducerEpoch < due.epoch:
 		w.fail("INV-29", n.id, "a fenced producer is taken", "partition %s has at offset %d a batch of producer %d in epoch %d, behind one of epoch %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, due.epoch)

@@ -29,7 +29,7 @@ func (r *replicaBook) hears(w *World, batches []byte) {
 		return
 	}
 	for it := record.Batches(batches); it.Next(); {
-		if id := it.Header.ProducerID; id >= 0 && !it.Header.Attributes.Control() {
+		if id := it.Header.ProducerID; id >= 0 { // markers too: they are about a producer
 			if r.heard.last == nil {
 				r.heard.last = map[record.ProducerID]Span{}
 			}

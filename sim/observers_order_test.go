@@ -21,6 +21,13 @@ func numbered(base record.Offset, epoch record.ProducerEpoch, sequence record.Se
 	return b
 }
 
+// marker ends a transaction of producer 7, and begins an epoch.
+func marker(base record.Offset, epoch record.ProducerEpoch) []byte {
+	b := record.BuildMarker(0, 7, epoch, record.Marker{Outcome: record.Committed})
+	record.Stamp(b, base, 1)
+	return b
+}
+
 func TestSequencesWithGapsRepeatsOrFallingEpochsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		batches   [][]byte
@@ -33,6 +40,10 @@ func TestSequencesWithGapsRepeatsOrFallingEpochsAreRefused(t *testing.T) {
 		{[][]byte{numbered(0, 0, 3)}, "INV-27", "has the sequence 3"},
 		{[][]byte{numbered(0, 0, 0), numbered(1, 1, 1)}, "INV-27", "has the sequence 1"},
 		{[][]byte{numbered(0, 1, 0), numbered(1, 0, 0)}, "INV-29", "in epoch 0, behind one of epoch 1"},
+		{[][]byte{numbered(0, 0, 0), marker(1, 1), numbered(2, 1, 0), marker(3, 2)}, "", ""},
+		{[][]byte{marker(0, 1), numbered(1, 1, 1)}, "INV-27", "the sequence 1 where 0 was due"},
+		{[][]byte{numbered(0, 0, 0), marker(1, 1), numbered(2, 0, 1)}, "INV-29", "in epoch 0, behind one of epoch 1"},
+		{[][]byte{numbered(0, 1, 0), marker(1, 1)}, "INV-29", "a marker of producer 7 that begins epoch 1, behind one of epoch 1"},
 	} {
 		s := newStage(t)
 		r := s.holds(1, c.batches...)

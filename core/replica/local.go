@@ -27,7 +27,7 @@ func (m *Manager) LocalAppend(now message.Now, id record.PartitionID, epoch reco
 	}
 	added := addition{base: -1}
 	var h record.Header
-	switch h, added.code = l.admit(batch); {
+	switch h, added.code = l.examine(batch); {
 	case added.code != message.None:
 	case h.Attributes.Transactional(): // of no room, and nobody has verified it
 		added.code = message.InvalidRequest

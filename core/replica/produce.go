@@ -60,8 +60,8 @@ func (m *Manager) produceOne(now message.Now, w *produceWait, index int32, r *me
 		answer.Code = message.InvalidTopic
 		return
 	}
-	h, code := l.admit(p.Records)
-	if code == message.None && h.Attributes.Transactional() {
+	h, code := l.examine(p.Records)
+	if code == message.None && h.Attributes.Transactional() && !h.Attributes.Control() {
 		var waits bool
 		if waits, code = l.verify(m, now, w, index, r, &h, out); waits {
 			w.left++
@@ -103,9 +103,9 @@ type addition struct {
 	base, end record.Offset
 }
 
-// admit reads a batch that somebody wants to append, and says what is wrong with
+// examine reads a batch that somebody wants to append, and says what is wrong with
 // it or with the log.
-func (l *leader) admit(batch []byte) (record.Header, message.Code) {
+func (l *leader) examine(batch []byte) (record.Header, message.Code) {
 	if limit := cmp.Or(l.r.state.Config.MaxBatchBytes, defaultMaxBatch); len(batch) > int(limit) {
 		return record.Header{}, message.MessageTooLarge
 	}
@@ -119,7 +119,7 @@ func (l *leader) admit(batch []byte) (record.Header, message.Code) {
 	return h, message.None
 }
 
-// add appends a batch that was admitted to the log of a leader. A batch that is
+// add appends a batch that was examined to the log of a leader. A batch that is
 // there already is not appended again and counts as added where it is: whoever
 // sent it waits for it as for a new one.
 func (l *leader) add(m *Manager, now message.Now, h *record.Header, batch []byte, acks message.Acks, out *Out) addition {

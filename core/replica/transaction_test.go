@@ -230,6 +230,8 @@ func TestATransactionThatCannotBeIsRefusedAtOnce(t *testing.T) {
 	outside := batch("b", 1)
 	record.SetProducer(outside, payer, 3, 1)
 	require.Equal(t, message.InvalidTxnState, produce(func(r *message.Produce) { r.Partitions[0].Records = outside }))
+	forged := record.BuildMarker(0, payer, 4, record.Marker{Outcome: record.Committed})
+	require.Equal(t, message.InvalidRequest, produce(func(r *message.Produce) { r.Partitions[0].Records = forged }))
 	l.m.cfg.HeldBytes = 10
 	require.Equal(t, message.BrokerNotAvailable, produce(func(*message.Produce) {}))
 	l.m.cfg.Transactions = false
