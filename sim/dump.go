@@ -162,6 +162,12 @@ func (n *Node) batches(id record.PartitionID, from record.Offset) []string {
 		if h.ProducerID >= 0 {
 			producer = fmt.Sprintf(", producer %d epoch %d sequence %d", h.ProducerID, h.ProducerEpoch, h.BaseSequence)
 		}
+		switch {
+		case h.Marker.Outcome != record.NoOutcome:
+			producer = fmt.Sprintf(", %s of producer %d, which begins epoch %d", h.Marker.Outcome, h.ProducerID, h.ProducerEpoch)
+		case h.Attributes.Transactional():
+			producer += ", in a transaction"
+		}
 		lines = append(lines, fmt.Sprintf("[%d, %d) epoch %d crc %08x: %s%s%s", h.BaseOffset, h.End(), h.LeaderEpoch, h.CRC, where, decided, producer))
 	}
 	return lines

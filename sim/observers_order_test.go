@@ -28,6 +28,13 @@ func marker(base record.Offset, epoch record.ProducerEpoch) []byte {
 	return b
 }
 
+func TestATraceTellsTransactionsApart(t *testing.T) {
+	b := numbered(0, 3, 0)
+	record.SetTransactional(b, 7, 3, 0)
+	all := append(append(b, marker(1, 4)...), numbered(2, 5, 0)...)
+	require.Equal(t, "[0,1)@1/p7.3.0/t [1,2)@1/p7.4.-1/commit [2,3)@1/p7.5.0", describeBatches(all))
+}
+
 func TestSequencesWithGapsRepeatsOrFallingEpochsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		batches   [][]byte

@@ -136,6 +136,12 @@ func describeBatches(b []byte) string {
 		if h.ProducerID >= 0 {
 			text += fmt.Sprintf("/p%d.%d.%d", h.ProducerID, h.ProducerEpoch, h.BaseSequence)
 		}
+		switch {
+		case h.Marker.Outcome != record.NoOutcome:
+			text += "/" + h.Marker.Outcome.String()
+		case h.Attributes.Transactional():
+			text += "/t"
+		}
 		out = append(out, text)
 		if len(out) == 6 {
 			out = append(out, "…")
