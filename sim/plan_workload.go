@@ -19,6 +19,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.tightBuffers()
 	d.seekers()
 	d.restless()
+	d.leavers()
 	return d.clients
 }
 
@@ -196,6 +197,25 @@ func (d *clientDraw) restless() {
 	for i := range d.clients {
 		if c := &d.clients[i]; c.Seek > 0 && r.OneIn(2) {
 			c.Again = int(r.Between(10, 60))
+		}
+	}
+}
+
+// leavers lets all members of some groups leave for good, early enough for what the
+// group has committed to expire.
+func (d *clientDraw) leavers() {
+	r := d.r.Split("leavers")
+	leave := map[string]bool{}
+	for i := range d.clients {
+		c := &d.clients[i]
+		if c.Role != MemberOf {
+			continue
+		}
+		if _, drawn := leave[c.Group]; !drawn {
+			leave[c.Group] = r.OneIn(6)
+		}
+		if at := d.plan.Phases.Warm + Span(r.Below(int64(d.plan.Phases.Faults/2))); leave[c.Group] {
+			c.Stop, c.Start = at, min(c.Start, at/2)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestARequestThatIsNeverAnsweredIsUnrest(t *testing.T) {
 		return all
 	}
 	require.Empty(t, told(13*Second))
-	require.Equal(t, []string{"a request is not answered: node 1 has not answered since 10s: ListOffsets{Partitions:[]}"}, told(14*Second))
+	require.Equal(t, []string{"a request is not answered: node 1 has not answered since 10s: ListOffsets{Partitions:[] Isolation:0}"}, told(14*Second))
 	delete(n.tokens, 7)
 	require.Empty(t, told(30*Second))
 	require.Len(t, told(31*Second), 1)
