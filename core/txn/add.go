@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
@@ -42,11 +44,18 @@ func (a *adding) answer(code message.Code) {
 	a.home.send(a.from, &message.AddedToTransaction{BrokerEpoch: a.m.BrokerEpoch, Request: a.m.Request, Code: code})
 }
 
+// again says that b is the same question: its asker waits for one answer.
+func (a *adding) again(b *adding) bool {
+	return a.from == b.from && a.m.BrokerEpoch == b.m.BrokerEpoch && a.m.Request == b.m.Request
+}
+
 // add decides an AddToTransaction.
 func (s *shard) add(now message.Now, a *adding, out *ledger.Out) {
 	e := s.state.entries[a.m.TransactionalID]
 	a.code = s.mayAdd(e, a)
 	switch {
+	case a.code == message.ConcurrentTransactions && slices.ContainsFunc(e.held, a.again):
+		return // one answer will do
 	case a.code == message.ConcurrentTransactions && len(e.held) < s.home.cfg.MaxHeld:
 		e.held = append(e.held, a)
 		return

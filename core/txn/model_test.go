@@ -24,6 +24,15 @@ type producer struct {
 	asked  message.Token // the InitProducerID or EndTransaction that is open
 	commit bool          // how it ends, once it has said so
 	ending bool
+	rival  bool         // somebody else has asked for an identity since
+	since  message.Time // when the present epoch began, at the earliest
+}
+
+// fenced takes in that the producer is out, which must have a reason.
+func (w *world) fenced(p *producer) {
+	late := w.now.Mono.Sub(p.since) >= 10*message.Second
+	require.True(w.rt, p.rival || late, "%s with %v is fenced without a reason", p.name, p.who)
+	p.ready = false
 }
 
 // told is an outcome that a producer was promised.
@@ -56,6 +65,10 @@ func (w *world) act() {
 		}
 	case !p.ready:
 		p.took, p.adds, p.ending = nil, map[uint64]record.PartitionID{}, false
+		for _, other := range w.producers {
+			other.rival = other.rival || other.name == p.name
+		}
+		p.rival, p.since = false, w.now.Mono
 		p.asked = w.send(&message.InitProducerID{TransactionalID: p.name, Timeout: 10 * message.Second})
 	case p.ending || w.draw(4, "ends") == 0:
 		if !p.ending {
@@ -89,8 +102,8 @@ func (w *world) listen() {
 				if part := w.parts[id]; part.epochs[p.who.ID] <= p.who.Epoch && !p.ending {
 					p.took = append(p.took, id) // else its leader refuses the records: there is a marker
 				}
-			case message.ProducerFenced, message.InvalidProducerIDMapping:
-				p.ready = false
+			case message.ProducerFenced:
+				w.fenced(p)
 			default:
 				require.True(w.rt, code.Retriable(), "%v to %v", code, p)
 			}
@@ -117,13 +130,13 @@ func (w *world) hear(p *producer) {
 			p.who = Identity{r.ID, r.Epoch}
 			require.NotContains(w.rt, w.given, p.who, "%s was told it", w.given[p.who])
 			w.given[p.who] = p.name
-			p.took, p.adds, p.ending = nil, map[uint64]record.PartitionID{}, false
+			p.took, p.adds, p.ending, p.since = nil, map[uint64]record.PartitionID{}, false, w.now.Mono
 		case message.InvalidTxnState:
 			require.True(w.rt, p.commit, "%v", r)
 			require.Empty(w.rt, p.took, "records of a transaction that is said to have none")
 			p.ending = false
-		case message.ProducerFenced, message.InvalidProducerIDMapping:
-			p.ready = false
+		case message.ProducerFenced:
+			w.fenced(p)
 		default:
 			require.True(w.rt, r.Code.Retriable(), "%v to %v", r, p)
 		}
@@ -220,8 +233,8 @@ func (w *world) judge() {
 // INV-32 and INV-23 under whatever fails: there is one decision for each
 // transaction, also over failovers; the markers in each partition are those of
 // their decisions, with rising epochs of producers and coordinators; no identity is
-// told twice; what a producer was promised is so in all its partitions; and memory
-// is what a replay gives.
+// told twice; nobody is fenced without a reason; what a producer was promised is so
+// in all its partitions; and memory is what a replay gives.
 func TestEachTransactionIsDecidedOnceWhateverFails(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &world{rt: rt, given: map[Identity]string{}}
