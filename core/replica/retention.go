@@ -34,13 +34,17 @@ func (r *replica) takeCare(m *Manager, now message.Now) {
 	}
 }
 
-// takeCareAfter is takeCare with a pause of at least least.
+// takeCareAfter is takeCare with a pause of at least least, whatever the timer was
+// armed for. With nothing to grow old it is not armed: it may stand for limits that
+// do not hold any more, and would keep the next record from arming it.
 func (r *replica) takeCareAfter(m *Manager, now message.Now, least message.Duration) {
 	if r.lead == nil {
 		return
 	}
 	if at, ok := r.log.RetireAt(r.retention); ok {
 		m.timers.Set(&r.care, now.Mono.Add(max(untilWall(now.Wall, at), least)))
+	} else {
+		m.timers.Stop(&r.care)
 	}
 }
 

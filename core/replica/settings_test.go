@@ -64,3 +64,20 @@ func TestOtherLimitsHoldAtOnce(t *testing.T) {
 	least, retention, segment, ok := l.m.Goes(p0)
 	require.Equal(t, []any{1, int64(300), int32(400), true}, []any{least, retention.Bytes, segment, ok})
 }
+
+// A limit that retires all there is leaves no timer of the old one behind, which
+// would keep what comes next for as long.
+func TestWhatComesAfterAnotherLimitGrowsOldByIt(t *testing.T) {
+	w := newWorld(t, 1)
+	w.create(p0, message.TopicConfig{SegmentBytes: 1}, 1) // a week
+	l := w.node(1)
+	w.put(1, "a")
+	w.pass(2 * message.Minute)
+	require.EqualValues(t, 0, l.view(p0).Start)
+	w.alter(message.TopicConfig{SegmentBytes: 1, RetentionTime: message.Minute})
+	w.run()
+	require.EqualValues(t, 1, l.view(p0).Start)
+	w.put(1, "b")
+	w.pass(2 * message.Minute)
+	require.EqualValues(t, 2, l.view(p0).Start)
+}
