@@ -23,6 +23,7 @@ func (c *chaos) anyOperation(u *user) message.Request {
 		return &message.UnregisterBroker{Node: node()}
 	case 4:
 		m := &message.ElectLeaders{Leader: node()}
+		w.leaderNamed = true
 		if !r.OneIn(4) {
 			m.Partitions = []record.PartitionID{c.partition(u, false)}
 		}

@@ -17,6 +17,7 @@ type metaBook struct {
 	brokers []*message.BrokerChange
 	active  int32 // the last active controller
 	changed []partChange
+	entries message.Version           // that the newest image was taken forward by
 	names   map[string]record.TopicID // the newest topic of each name
 	altered altered
 	empty   map[message.NodeID]bool // drained brokers without replicas
@@ -76,6 +77,7 @@ func (m *metaBook) stepped(w *World, n *Node, c *core.Node) {
 
 // advance takes over a newer image and finds out what it changed.
 func (m *metaBook) advance(w *World, image *metadata.Image) {
+	m.entries = image.Version() - m.version
 	m.image, m.version = image, image.Version()
 	m.altered.follow(w, image, m.active)
 	for state := range image.Partitions() {

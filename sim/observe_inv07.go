@@ -8,7 +8,8 @@ import (
 
 // singleLeaders is INV-7: a leader is chosen from the in-sync or the eligible
 // set, alive in its current run; leader epochs only rise; each epoch has one
-// leader; an unclean choice happens only when an operator asked for it.
+// leader; who leads is deposed only for a cause; an unclean choice happens only when
+// an operator asked for it.
 type singleLeaders struct{ blind }
 
 func (*singleLeaders) Invariant() string { return "INV-7" }
@@ -47,6 +48,7 @@ func (o *singleLeaders) chosen(w *World, c partChange) {
 		w.fail("INV-7", 0, "a leader epoch does not rise", "partition %s goes from leader %d in epoch %d to leader %d in epoch %d", c.part.id, c.old.Leader, c.old.LeaderEpoch, c.new.Leader, c.new.LeaderEpoch)
 		return
 	}
+	o.deposed(w, c)
 	if c.new.Leader == message.NoNode || c.new.LeaderEpoch == c.old.LeaderEpoch {
 		return
 	}
@@ -64,4 +66,26 @@ func (o *singleLeaders) chosen(w *World, c partChange) {
 	if !image.Live(c.new.Leader) && c.new.Leader != c.old.Leader {
 		w.fail("INV-7", int32(c.new.Leader), "a fenced broker is elected", "node %d was elected for partition %s, epoch %d, while it is fenced", c.new.Leader, c.part.id, c.new.LeaderEpoch)
 	}
+}
+
+// deposed judges that a leader which is in service and in sync loses its place only
+// for a cause: another takes over, since it is on its way out, being drained or moved
+// away, since the preferred replica can lead again, or since somebody has named one.
+// What happened between two entries that were committed at once is not seen.
+func (o *singleLeaders) deposed(w *World, c partChange) {
+	was, image := c.old.Leader, w.newest()
+	if was == c.new.Leader || was == message.NoNode || w.book.meta.entries != 1 || !image.Live(was) || !contains(c.new.ISR, was) {
+		return
+	}
+	if c.new.Leader == message.NoNode {
+		w.fail("INV-7", int32(was), "a partition is left without a leader that it has", "partition %s has no leader any more in epoch %d, although node %d led it, is in service and in sync", c.part.id, c.new.LeaderEpoch, was)
+		return
+	}
+	if b := image.Broker(was); b.ShuttingDown || image.Shuns(was) || c.new.Leader == c.new.Replicas[0] || w.leaderNamed {
+		return
+	}
+	if len(c.new.Target) > 0 && !contains(c.new.Target, was) {
+		return // it hands over before it leaves with its move
+	}
+	w.fail("INV-7", int32(was), "a leader is deposed without a cause", "node %d leads partition %s in epoch %d in place of node %d, which is in service and in sync and was not to go", c.new.Leader, c.part.id, c.new.LeaderEpoch, was)
 }

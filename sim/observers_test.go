@@ -304,6 +304,52 @@ func TestALeaderFromOutsideTheSetsIsRefused(t *testing.T) {
 	s.refused("INV-7", "fenced")
 }
 
+func TestALeaderThatIsDeposedWithoutACauseIsRefused(t *testing.T) {
+	s := newStage(t)
+	p := s.book.part(part)
+	all := []message.NodeID{1, 2, 3}
+	old := &message.PartitionChange{ID: part, Leader: 1, LeaderEpoch: 1, PartitionEpoch: 3, Replicas: []message.NodeID{2, 1, 3}, ISR: all}
+	image := metadata.NewImage()
+	broker := func(b message.BrokerChange) {
+		b.Epoch = message.BrokerEpoch(b.Node)
+		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &b}))
+	}
+	for _, id := range all {
+		broker(message.BrokerChange{Node: id})
+	}
+	s.book.meta.image, s.book.meta.entries = image, 1
+	change := func(leader message.NodeID, isr []message.NodeID) {
+		next := &message.PartitionChange{ID: part, Leader: leader, LeaderEpoch: 2, PartitionEpoch: 4, Replicas: old.Replicas, Target: old.Target, ISR: isr}
+		s.book.meta.changed = []partChange{{p, old, next}}
+		s.step(&singleLeaders{}, 1, nil, nil)
+	}
+	change(2, all) // the preferred one
+	change(3, []message.NodeID{2, 3})
+	change(message.NoNode, []message.NodeID{2, 3})
+	s.passed()
+	change(3, all)
+	s.refused("INV-7", "node 3 leads partition")
+	s.book.meta.entries = 2
+	change(3, all)
+	s.book.meta.entries = 1
+	s.leaderNamed = true
+	change(3, all)
+	s.leaderNamed = false
+	change(3, all)
+	s.refused("INV-7", "node 3 leads partition")
+	old.Target = []message.NodeID{2, 3}
+	change(3, all)
+	old.Target = nil
+	broker(message.BrokerChange{Node: 1, ShuttingDown: true})
+	change(3, all)
+	s.passed()
+	change(message.NoNode, all)
+	s.refused("INV-7", "although node 1 led it, is in service and in sync")
+	broker(message.BrokerChange{Node: 1, Fenced: true})
+	change(message.NoNode, []message.NodeID{2, 3})
+	s.passed()
+}
+
 func TestReadersOfUndecidedRecordsAreRefused(t *testing.T) {
 	s := newStage(t)
 	o := &decidedReads{}

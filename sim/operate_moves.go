@@ -57,6 +57,7 @@ func (o *operator) move(w *World, u *user, f *Fault) {
 		o.cancel(u, []record.PartitionID{p.ID})
 	case MoveLeader:
 		to := p.Replicas[u.random.Below(int64(len(p.Replicas)))]
+		w.leaderNamed = true
 		o.order(u, "move-leader", &message.ElectLeaders{Partitions: []record.PartitionID{p.ID}, Leader: to})
 	}
 }

@@ -30,6 +30,7 @@ func newPlan(seed uint64, beyond bool) *Plan {
 	p.Disk = drawDisk(r.Split("disk"))
 	drawMore(r, p)
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
+	drawSparse(r.Split("sparse"), p)
 	drawAbsent(r.Split("absent"), p)
 	p.Clients = drawClients(r.Split("clients"), p)
 	p.Timing.OffsetRetention = drawOffsetRetention(r.Split("offset retention"), p)
@@ -158,6 +159,16 @@ func drawDisk(r *chance.Stream) DiskPlan {
 	d.TornShare = int(r.Between(0, 70))
 	d.LossyShare = int(r.Between(0, 80))
 	return d
+}
+
+// drawSparse adds, in some plans, a topic with many partitions of one replica each:
+// with some brokers away partitions next to one another have no leader.
+func drawSparse(r *chance.Stream, p *Plan) {
+	if p.Cluster.Nodes > 1 && r.OneIn(6) {
+		p.Topics = append(p.Topics, TopicPlan{
+			Name: "sparse", Partitions: int(r.Between(5, 9)), Replication: 1, MinInsync: 1, SegmentBytes: int(r.Between(2, 16)) << 10,
+		})
+	}
 }
 
 func drawTopics(r *chance.Stream, c *ClusterPlan) []TopicPlan {

@@ -52,6 +52,7 @@ type World struct {
 	restBy         Span       // when the cluster must have come to rest
 	quiet          Span       // since when it is; 0: it is not
 	uncleanAllowed bool       // an operator asked for an unclean election
+	leaderNamed    bool       // somebody has named who is to lead something
 	sentKinds      uint64     // kinds of requests that clients have sent
 	decider        *decider   // who decides in place of chance, or notes what it decides; nil: nobody
 	recorded       *Recording // with Options.Record
