@@ -92,9 +92,14 @@ func (c *Controller) supersede(n message.NodeID, incarnation uint64) {
 	c.active.superseded[n] = list
 }
 
-// rulesWithout are those that hold when a broker no longer leads.
+// rulesWithout are those that hold when a broker no longer leads. Others that are
+// on their way out do as long as nobody can take over.
 func (c *Controller) rulesWithout(leaver message.NodeID) *rules {
-	return &rules{image: c.image, able: func(n message.NodeID) bool { return n != leaver && c.able(n) }}
+	return &rules{
+		image: c.image,
+		able:  func(n message.NodeID) bool { return n != leaver && c.able(n) },
+		there: func(n message.NodeID) bool { return n != leaver && c.image.Live(n) },
+	}
 }
 
 // leaveISRs takes a broker out of all in-sync sets, and moves what it led.
@@ -188,7 +193,7 @@ func (c *Controller) leave(now message.Time, b *message.BrokerChange, s *session
 		d.changes = append(d.changes, message.Change{Broker: &state})
 	}
 	r := c.rulesWithout(b.Node)
-	r.stay = true
+	r.there = c.image.Live
 	for p := range c.image.Partitions() {
 		if !slices.Contains(p.ISR, b.Node) {
 			continue

@@ -196,6 +196,25 @@ func TestALeavingBrokerWaitsForSomebodyToTakeOver(t *testing.T) {
 	w.until("it may go", func() bool { return w.brokers[11].last.MayShutdown })
 }
 
+// Nor is it deposed for nobody when another broker comes or goes meanwhile.
+func TestALeavingBrokerLeadsOnWhateverOthersDo(t *testing.T) {
+	w := newWorld(t, 12, 1, 2, Config{BalanceAfter: -1})
+	w.ready()
+	p := p0(w.create("t", []message.NodeID{11, 12}))
+	w.crashBroker(12)
+	w.pass(8 * message.Second)
+	require.Equal(t, "leader 11 epoch 0/1 isr [11] elr [12]", w.state(p))
+	w.brokers[11].leaving = true
+	w.pass(message.Second)
+	was := w.boss().image.Broker(12).Epoch
+	w.startBroker(12)
+	w.until("12 is registered", func() bool { return w.boss().image.Broker(12).Epoch > was })
+	require.True(t, w.boss().image.Broker(12).Fenced)
+	require.Equal(t, "leader 11 epoch 0/1 isr [11] elr [12]", w.state(p))
+	w.until("it may go", func() bool { return w.brokers[11].last.MayShutdown })
+	require.Equal(t, "leader 12 epoch 1/2 isr [12] elr [11]", w.state(p))
+}
+
 func TestALeavingBrokerDoesNotWaitForEver(t *testing.T) {
 	w := newWorld(t, 10, 1, 2, Config{BalanceAfter: -1})
 	w.ready()

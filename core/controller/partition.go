@@ -16,9 +16,9 @@ type rules struct {
 	// lost says, where it is set, whose copy of a partition is no longer to be
 	// counted on: it leaves the in-sync and the eligible set.
 	lost func(p *message.PartitionChange, n message.NodeID) bool
-	// stay leaves a leader that is not able to lead in its place when nobody
-	// can take over (it is shutting down but still there).
-	stay bool
+	// there says, where it is set, who goes on leading although it is not able to
+	// when nobody can take over: it is shutting down but still there.
+	there func(message.NodeID) bool
 	// config are the settings of the topic in place of the image's: those that
 	// are decided with it.
 	config *message.TopicConfig
@@ -40,7 +40,7 @@ func (r *rules) next(p *message.PartitionChange, isr []message.NodeID) *message.
 	if leader == message.NoNode || !slices.Contains(isr, leader) || !r.able(leader) {
 		leader, isr = r.elect(p, isr)
 	}
-	if leader == message.NoNode && r.stay && slices.Contains(isr, p.Leader) {
+	if leader == message.NoNode && r.there != nil && slices.Contains(isr, p.Leader) && r.there(p.Leader) {
 		leader = p.Leader
 	}
 	elr := r.eligible(p, isr)
