@@ -47,6 +47,7 @@ type user struct {
 	// landings are the seeks of which nothing has come yet, and times some times of
 	// records that were given.
 	landings map[record.PartitionID]*landing
+	held     map[record.PartitionID]record.Offset // what it was granted to leave alone
 	times    map[record.PartitionID][]record.Timestamp
 	ops      map[client.Op]*openOp
 	spare    []*openOp // of publishes, for the next ones
@@ -93,6 +94,7 @@ const (
 	opChaos
 	opGroups
 	opSeek
+	opHold
 )
 
 // script is what a client does for a living.
@@ -171,6 +173,7 @@ func (u *user) start() {
 	u.run++
 	u.session++
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
+	u.held = nil
 	u.landings, u.times = map[record.PartitionID]*landing{}, nil
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
@@ -426,8 +429,11 @@ func (u *user) carryOut(given client.Effect) {
 			w.witness.answered(u, op, &e.Result)
 		}
 		u.handed(e.Result.Polled)
-		if op.what == opSeek {
+		switch op.what {
+		case opSeek:
 			u.setOut(op, &e.Result)
+		case opHold:
+			u.holds(op, &e.Result)
 		}
 		u.record(op, &e.Result)
 		u.script.done(u, op, &e.Result)
@@ -476,6 +482,9 @@ func (u *user) call(e *client.Call) {
 	w.sentKinds |= 1 << e.Request.Kind()
 	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role == Producer {
 		u.inBounds(m)
+	}
+	if m, ok := e.Request.(*message.Fetch); ok && len(u.held) > 0 {
+		u.fetches(m)
 	}
 	if w.witness != nil {
 		w.witness.calls(u, int(node), e)

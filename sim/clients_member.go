@@ -68,6 +68,7 @@ func (m *member) act(u *user, arg uint64) {
 	}
 	m.poll(u, 0)
 	u.wander()
+	u.holdOn()
 }
 
 // close leaves the group in good order.

@@ -24,8 +24,8 @@ import (
 // end of their partitions.
 type ClientOp struct {
 	At Span `json:"at"`
-	// Do is "publish"; "poll", "commit", "seek", "close" of members; "poll",
-	// "committed", "groups", "assign", "seek" of readers; "create", "delete", "add-partitions" of admins; "send"
+	// Do is "publish"; "poll", "commit", "seek", "pause", "resume", "close" of members;
+	// "poll", "committed", "groups", "assign", "seek", "pause", "resume" of readers; "create", "delete", "add-partitions" of admins; "send"
 	// of clients that misbehave.
 	Do        string   `json:"do"`
 	Topic     string   `json:"topic,omitempty"`
@@ -34,14 +34,14 @@ type ClientOp struct {
 	Size      int      `json:"size,omitempty"`      // bytes of a published value; 0: as the client's plan says
 	Headers   bool     `json:"headers,omitempty"`
 	Count     int      `json:"count,omitempty"` // most records of a poll; partitions of create and add-partitions
-	From      []string `json:"from,omitempty"`  // of assign and seek: "t0/1 offset 12", "latest", "earliest", "ago 3s"; of seek "committed", too
+	From      []string `json:"from,omitempty"`  // of assign and seek: "t0/1 offset 12", "latest", "earliest", "ago 3s"; of seek "committed", too; of pause and resume the places, none: all
 	Draw      uint64   `json:"draw,omitempty"`  // of send: the chance that the request follows from
 }
 
 // doings are the operations that a role knows.
 var doings = map[Role][]string{
-	Producer: {"publish"}, MemberOf: {"poll", "commit", "seek", "close"},
-	Reader: {"poll", "committed", "groups", "assign", "seek"},
+	Producer: {"publish"}, MemberOf: {"poll", "commit", "seek", "pause", "resume", "close"},
+	Reader: {"poll", "committed", "groups", "assign", "seek", "pause", "resume"},
 	Admin:  {"create", "delete", "add-partitions"}, Chaos: {"send"}, Malformed: {"send"},
 }
 
@@ -127,6 +127,9 @@ func (m *member) actListed(u *user) {
 	case "seek":
 		u.seekListed(op)
 		u.awaitList()
+	case "pause", "resume":
+		u.holdListed(op)
+		u.awaitList()
 	default:
 		m.poll(u, op.Count)
 		u.seeksDue()
@@ -150,6 +153,8 @@ func (r *reader) actListed(u *user) {
 			r.groups(u)
 		case "seek":
 			u.seekListed(op)
+		case "pause", "resume":
+			u.holdListed(op)
 		default:
 			r.poll(u, op.Count)
 			u.seeksDue()

@@ -63,6 +63,7 @@ func (r *reader) assign(u *user, starts []client.Start) {
 		u.note(op)
 	}
 	clear(u.given)
+	clear(u.held)
 	clear(u.landings)
 	w.history.Moment(history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Invoke: int64(w.now),
@@ -92,6 +93,7 @@ func (r *reader) act(u *user, _ uint64) {
 	}
 	r.poll(u, int(u.random.Between(1, 100)))
 	u.wander()
+	u.holdOn()
 }
 
 // idOf is the partition that a place names now.

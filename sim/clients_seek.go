@@ -79,11 +79,18 @@ func (u *user) seekListed(op *ClientOp) {
 	}
 }
 
-// seeksDue does the seeks that come with the poll at hand.
+// seeksDue does the seeks, pauses and resumptions that come with the poll at hand.
 func (u *user) seeksDue() {
-	for u.listAt < len(u.plan.Ops) && u.plan.Ops[u.listAt].Do == "seek" && u.plan.Ops[u.listAt].At <= u.world.now {
+	for u.listAt < len(u.plan.Ops) && u.plan.Ops[u.listAt].At <= u.world.now {
+		switch op := &u.plan.Ops[u.listAt]; op.Do {
+		case "seek":
+			u.seekListed(op)
+		case "pause", "resume":
+			u.holdListed(op)
+		default:
+			return
+		}
 		u.listAt++
-		u.seekListed(&u.plan.Ops[u.listAt-1])
 	}
 }
 

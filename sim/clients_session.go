@@ -114,6 +114,7 @@ func (p *sessionPart) before(event uint64) told {
 func (u *user) handed(polled []client.Delivery) {
 	for i := range polled {
 		u.landed(&polled[i])
+		u.heldBack(&polled[i])
 		u.given[polled[i].ID] = polled[i].Next
 	}
 	u.learnTimes(polled)
@@ -133,7 +134,10 @@ func (u *user) cutBack(e *client.Event) {
 			u.world.fail("INV-35", 0, "a client is told of a truncation that was none", "client %d is told that partition %s was truncated from %d to %d, but all below %d is committed and was never given up", u.plan.ID, p.ID, e.From, e.To, part.remains())
 		}
 		switch e.Kind {
-		case client.Assigned, client.Revoked, client.Lost, client.Truncated, client.Repositioned:
+		case client.Assigned, client.Revoked, client.Lost:
+			delete(u.held, p.ID)
+			fallthrough
+		case client.Truncated, client.Repositioned:
 			delete(u.given, p.ID)
 			delete(u.landings, p.ID)
 		}

@@ -101,6 +101,7 @@ const (
 	markShardSnapshotJudged
 	markSought
 	markSoughtBack
+	markHeld
 	markSoughtExactly
 	markProducerForgotten
 	markProducerUnknown
@@ -200,6 +201,7 @@ var markNames = [marksEnd]string{
 	markShardSnapshotJudged:   "a log of groups was cut and replayed",
 	markSought:                "a reader went on elsewhere",
 	markSoughtBack:            "a reader went back to an offset",
+	markHeld:                  "a reader left a partition alone for a while",
 	markSoughtExactly:         "the time of a record was looked for",
 	markProducerForgotten:     "a silent producer was forgotten",
 	markProducerUnknown:       "a producer that was forgotten was told so",

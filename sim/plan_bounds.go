@@ -61,6 +61,7 @@ func (p *Plan) inBounds() error {
 			bound{at + "size", c.Size, 0, many},
 			bound{at + "seek", c.Seek, 0, 100},
 			bound{at + "again", c.Again, 0, 90},
+			bound{at + "hold", c.Hold, 0, 100},
 			bound{at + "burst", c.Burst, 0, 10000},
 			bound{at + "batch", c.Batch, 0, mostBytes},
 			bound{at + "count", c.Count, 0, mostBytes})

@@ -57,6 +57,9 @@ type ClientPlan struct {
 	Seek  int  `json:"seek,omitempty"`
 	Times bool `json:"times,omitempty"`
 	Again int  `json:"again,omitempty"`
+	// Hold is how many of a hundred polls come with a pause of some partitions, or with
+	// their resumption.
+	Hold int `json:"hold,omitempty"`
 
 	// Ops are all that the client does, by time, in place of the loop of its role;
 	// null: the loop. An empty list is a client that only starts.

@@ -19,6 +19,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.tightBuffers()
 	d.seekers()
 	d.restless()
+	d.holders()
 	d.leavers()
 	return d.clients
 }
@@ -216,6 +217,16 @@ func (d *clientDraw) leavers() {
 		}
 		if at := d.plan.Phases.Warm + Span(r.Below(int64(d.plan.Phases.Faults/2))); leave[c.Group] {
 			c.Stop, c.Start = at, min(c.Start, at/2)
+		}
+	}
+}
+
+// holders lets some who read leave partitions alone for a while.
+func (d *clientDraw) holders() {
+	r := d.r.Split("holders")
+	for i := range d.clients {
+		if c := &d.clients[i]; (c.Role == Reader || c.Role == MemberOf) && r.OneIn(4) {
+			c.Hold = int(r.Between(3, 25))
 		}
 	}
 }
