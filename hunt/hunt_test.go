@@ -276,16 +276,45 @@ guard:
 }
 
 func TestTheScoreboardIsATable(t *testing.T) {
-	var b strings.Builder
-	Scoreboard(&b, []Outcome{
-		{Bug: Bug{Name: "a", Source: "KIP-1", Area: "group", What: "this |\nor that"}, Verdict: Found, Seeds: 9, CPU: 3260 * time.Millisecond, Trials: []Trial{{Verdict: Found, Invariant: "INV-21", Seed: 9}}},
-		{Bug: Bug{Name: "b", Source: "ours", Area: "log", What: "x"}, Verdict: Missed, Seeds: 50, CPU: time.Minute, Trials: []Trial{{Verdict: Missed}}},
-		{Bug: Bug{Name: "c", Source: "ours", Area: "log", What: "y", Guard: &Guard{What: "z"}}, Verdict: Guarded, Seeds: 2500, CPU: time.Minute, Trials: []Trial{{Verdict: Found, Invariant: "INV-5"}}},
-	}, []uint64{1})
-	require.Contains(t, b.String(), "Of 3, 1 are found and 1 are guarded; 1 are not.")
-	require.Contains(t, b.String(), "| [a](../scenarios/bugs/a.yaml) | KIP-1 | group | this \\| or that | INV-21 | 9 | 3.3 | found |\n")
-	require.Contains(t, b.String(), "| [b](../scenarios/bugs/b.yaml) | ours | log | x |  | 50 | 60.0 | missed |\n")
-	require.Contains(t, b.String(), "| [c](../scenarios/bugs/c.yaml) | ours | log | y Guard: z | INV-5 | 2500 | 60.0 | guarded, thin |\n")
+	page := filepath.Join(t.TempDir(), "scoreboard.md")
+	bugs := []Bug{
+		{Name: "a", Source: "KIP-1", Area: "group", What: "this |\nor that"},
+		{Name: "b", Source: "ours", Area: "log", What: "x"},
+		{Name: "c", Source: "ours", Area: "log", What: "y", Guard: &Guard{What: "z"}},
+	}
+	read := func(bugs []Bug) Board {
+		board, err := BoardOf(page, bugs)
+		require.NoError(t, err)
+		return board
+	}
+	board := read(bugs)
+	require.Empty(t, board, "there is no page")
+	board.Add([]Outcome{
+		{Bug: bugs[0], Verdict: Found, Seeds: 9, CPU: 3260 * time.Millisecond, Trials: []Trial{{Verdict: Found, Invariant: "INV-21", Seed: 9}}},
+		{Bug: bugs[1], Verdict: Missed, Seeds: 50, CPU: time.Minute, Trials: []Trial{{Verdict: Missed}}},
+		{Bug: bugs[2], Verdict: Guarded, Seeds: 2500, CPU: time.Minute, Trials: []Trial{{Verdict: Found, Invariant: "INV-5"}}},
+	})
+	require.NoError(t, board.Write(page))
+	rows := []string{
+		"| [a](../scenarios/bugs/a.yaml) | KIP-1 | group | this \\| or that | INV-21 | 1 | 9 | 3.3 | found |\n",
+		"| [b](../scenarios/bugs/b.yaml) | ours | log | x |  | 1 | 50 | 60.0 | missed |\n",
+		"| [c](../scenarios/bugs/c.yaml) | ours | log | y Guard: z | INV-5 | 1 | 2500 | 60.0 | guarded, thin |\n",
+	}
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "Of 3, 1 are found and 1 are guarded; 1 are not.")
+	require.Contains(t, string(text), strings.Join(rows, ""))
+	require.Equal(t, Board{"a": rows[0], "b": rows[1], "c": rows[2]}, read(bugs))
+
+	// One is hunted again, and one is no more.
+	board = read([]Bug{bugs[0], bugs[1]})
+	two := []Trial{{Verdict: Found, Invariant: "INV-1", Seed: 3}, {Verdict: Missed}}
+	board.Add([]Outcome{{Bug: bugs[1], Verdict: Found, Seeds: 7, CPU: time.Second, Trials: two}})
+	require.NoError(t, board.Write(page))
+	text, err = os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "Of 2, 2 are found and 0 are guarded; 0 are not.")
+	require.Contains(t, string(text), rows[0]+"| [b](../scenarios/bugs/b.yaml) | ours | log | x | INV-1 | 2 | 7 | 1.0 | found from 1 of 2, thin |\n<!--")
 }
 
 // TestABugMaySitInAnotherModule: it is built with an edited copy of the module.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,50 +47,89 @@ func (o *Outcome) told() string {
 	return s
 }
 
-// Scoreboard writes outcomes as a section of a page of the documentation.
-func Scoreboard(w io.Writer, outcomes []Outcome, starts []uint64) {
-	found, guarded := 0, 0
-	for i := range outcomes {
-		switch outcomes[i].Verdict {
-		case Found:
-			found++
-		case Guarded:
-			guarded++
+// Board is the table of planted bugs on a page of the documentation: a row for
+// each bug, by name. It is read from the page again, so that bugs may be hunted in
+// parts, and a single one again.
+type Board map[string]string
+
+// boardHead begins the table; a page whose table has another one is written anew.
+const boardHead = `| bug | source | area | what it is | broke | starts | seeds | CPU s | verdict |
+|---|---|---|---|---|---:|---:|---:|---|
+`
+
+// BoardOf reads the rows of the bugs that there are from a page. Without a page, or
+// with a table of another form, there are none.
+func BoardOf(file string, bugs []Bug) (Board, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	board := Board{}
+	_, section, _ := strings.Cut(string(raw), sectionBegin(bugSection))
+	section, _, _ = strings.Cut(section, sectionEnd(bugSection))
+	_, rows, _ := strings.Cut(section, boardHead)
+	for row := range strings.Lines(rows) {
+		for i := range bugs {
+			if strings.HasPrefix(row, "| "+link(&bugs[i])+" |") {
+				board[bugs[i].Name] = row
+			}
 		}
 	}
-	fmt.Fprintf(w, `## Planted bugs
+	return board, nil
+}
 
-Written by `+"`simrun bugs --starts %d --scoreboard FILE`"+`. Each row is a fault, most of
-them published ones of real systems, that was planted in the code and hunted by
-the simulator. Seeds and CPU seconds (of the process, user and system, on all
-cores) are medians over searches that began at the seeds %s. It is *found* when a
-seed breaks one of the invariants that the fault must break, and the code without
-it passes that very seed; *guarded* when a second guard covers it, and it is found
-once that guard is off as well. *Thin* are those that took more than %d seeds, or
-were not found from every start: there workloads or faults are thin.
+func link(b *Bug) string { return fmt.Sprintf("[%s](../scenarios/bugs/%s.yaml)", b.Name, b.Name) }
 
-Of %d, %d are found and %d are guarded; %d are not.
-
-| bug | source | area | what it is | broke | seeds | CPU s | verdict |
-|---|---|---|---|---|---:|---:|---|
-`, len(starts), listed(starts), DefaultSeeds, len(outcomes), found, guarded, len(outcomes)-found-guarded)
+// Add puts the rows of outcomes in the place of earlier ones.
+func (board Board) Add(outcomes []Outcome) {
 	for i := range outcomes {
 		o := &outcomes[i]
 		what := o.Bug.What
 		if o.Bug.Guard != nil {
 			what += " Guard: " + o.Bug.Guard.What
 		}
-		fmt.Fprintf(w, "| [%s](../scenarios/bugs/%s.yaml) | %s | %s | %s | %s | %d | %.1f | %s |\n",
-			o.Bug.Name, o.Bug.Name, cell(o.Bug.Source), o.Bug.Area, cell(what), o.Best().Invariant, o.Seeds, o.CPU.Seconds(), o.told())
+		board[o.Bug.Name] = fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %d | %.1f | %s |\n",
+			link(&o.Bug), cell(o.Bug.Source), o.Bug.Area, cell(what), o.Best().Invariant, len(o.Trials), o.Seeds, o.CPU.Seconds(), o.told())
 	}
 }
 
-func listed(seeds []uint64) string {
-	var b []string
-	for _, s := range seeds {
-		b = append(b, fmt.Sprint(s))
+// Write puts the table into its section of a page.
+func (board Board) Write(file string) error {
+	var b strings.Builder
+	board.write(&b)
+	return WriteSection(file, bugSection, b.String())
+}
+
+func (board Board) write(w io.Writer) {
+	names := slices.Sorted(maps.Keys(board))
+	found, guarded := 0, 0
+	for _, name := range names {
+		cells := strings.Split(board[name], " | ")
+		switch verdict := cells[len(cells)-1]; {
+		case strings.HasPrefix(verdict, string(Found)):
+			found++
+		case strings.HasPrefix(verdict, string(Guarded)):
+			guarded++
+		}
 	}
-	return strings.Join(b, ", ")
+	fmt.Fprintf(w, `## Planted bugs
+
+Written by `+"`simrun bugs --starts N --scoreboard FILE`"+`, which replaces the rows of the
+bugs that it hunts. Each row is a fault, most of them published ones of real systems,
+that was planted in the code and hunted by the simulator, as often as *starts* says: from
+seed 1, seed 1000001 and so on. Seeds and CPU seconds (of the process, user and system,
+on all cores) are medians. It is *found* when a seed breaks one of the invariants that
+the fault must break, and the code without it passes that very seed; *guarded* when a
+second guard covers it, and it is found once that guard is off as well. *Thin* are those
+that took more than %d seeds, or were not found from every start: there workloads or
+faults are thin. *Unfounded*: the code without it fails at that seed as well.
+
+Of %d, %d are found and %d are guarded; %d are not.
+
+`+boardHead, DefaultSeeds, len(names), found, guarded, len(names)-found-guarded)
+	for _, name := range names {
+		io.WriteString(w, board[name])
+	}
 }
 
 // cell is text that fits into a table.
@@ -100,7 +141,7 @@ func cell(s string) string {
 // commands write other sections of. A page without the marks gets them at its
 // end.
 func WriteSection(file, name, text string) error {
-	begin, end := "<!-- "+name+": written by a command -->\n", "<!-- end of "+name+" -->\n"
+	begin, end := sectionBegin(name), sectionEnd(name)
 	raw, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -115,3 +156,9 @@ func WriteSection(file, name, text string) error {
 	}
 	return os.WriteFile(file, []byte(before+begin+text+end+after), 0o644)
 }
+
+// bugSection is the name of the section with the planted bugs.
+const bugSection = "planted bugs"
+
+func sectionBegin(name string) string { return "<!-- " + name + ": written by a command -->\n" }
+func sectionEnd(name string) string   { return "<!-- end of " + name + " -->\n" }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +28,7 @@ func bugsCommand() *cobra.Command {
 	var start uint64
 	var limit, budget time.Duration
 	var shrinks string
+	var missing bool
 	c := &cobra.Command{
 		Use:   "bugs [NAME...]",
 		Short: "Plants known bugs and has the simulator find them; all of them without a name.",
@@ -54,8 +54,25 @@ passes. One that has a guard must not be found before that is off, too.`,
 				firsts[i] = start + uint64(i)*startsApart
 			}
 			keep := func([]hunt.Outcome) error { return nil }
+			if missing && scoreboard == "" {
+				return errors.New("--missing needs --scoreboard: of which page are they missing?")
+			}
 			if scoreboard != "" { // after each bug: what is known survives an interrupt
-				keep = func(so []hunt.Outcome) error { return writeScoreboard(scoreboard, so, firsts) }
+				all, err := chooseBugs(root, from, nil, 0)
+				if err != nil {
+					return err
+				}
+				board, err := hunt.BoardOf(scoreboard, all)
+				if err != nil {
+					return err
+				}
+				if missing {
+					bugs = slices.DeleteFunc(bugs, func(b hunt.Bug) bool { return board[b.Name] != "" })
+				}
+				keep = func(so []hunt.Outcome) error {
+					board.Add(so)
+					return board.Write(scoreboard)
+				}
 			}
 			outcomes, err := huntAll(ctx, root, from, bugs, firsts, jobs, limit, keep)
 			if err != nil {
@@ -82,7 +99,8 @@ passes. One that has a guard must not be found before that is off, too.`,
 	c.Flags().IntVar(&starts, "starts", 1, "searches for each, from seeds far apart")
 	c.Flags().IntVar(&jobs, "jobs", 1, "bugs hunted side by side")
 	c.Flags().DurationVar(&limit, "limit", 0, "longest time for one bug; 0: none")
-	c.Flags().StringVar(&scoreboard, "scoreboard", "", "write the outcome to this file, as docs/scoreboard.md")
+	c.Flags().StringVar(&scoreboard, "scoreboard", "", "write the outcome to this page, as docs/scoreboard.md; rows of other bugs stay")
+	c.Flags().BoolVar(&missing, "missing", false, "only those that have no row in the --scoreboard: to go on after an interrupt")
 	return c
 }
 
@@ -188,10 +206,4 @@ func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []u
 		})
 	}
 	return outcomes, group.Wait()
-}
-
-func writeScoreboard(path string, outcomes []hunt.Outcome, starts []uint64) error {
-	var page bytes.Buffer
-	hunt.Scoreboard(&page, outcomes, starts)
-	return hunt.WriteSection(path, "planted bugs", page.String())
 }
