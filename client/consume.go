@@ -20,7 +20,8 @@ type Record struct {
 	Value     []byte
 	Headers   []Header
 	// HighWatermark is the end of what can be read of the partition, as last
-	// seen: the reader's lag is HighWatermark - Offset - 1.
+	// seen: the reader's lag is HighWatermark - Offset - 1. For who reads committed
+	// records only it is the last stable offset.
 	HighWatermark int64
 
 	id    record.PartitionID
@@ -88,7 +89,7 @@ func (c *Client) Poll(ctx context.Context, max int) ([]Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if records := flatten(r.Polled); len(records) > 0 {
+		if records := c.flatten(r.Polled); len(records) > 0 {
 			return records, nil
 		}
 	}
@@ -99,7 +100,7 @@ func (c *Client) Poll(ctx context.Context, max int) ([]Record, error) {
 // take to notice that the caller has gone away.
 const pollSlice = 200 * time.Millisecond
 
-func flatten(polled []protocol.Delivery) []Record {
+func (c *Client) flatten(polled []protocol.Delivery) []Record {
 	n := 0
 	for i := range polled {
 		n += len(polled[i].Records)
@@ -110,11 +111,15 @@ func flatten(polled []protocol.Delivery) []Record {
 	records := make([]Record, 0, n)
 	for i := range polled {
 		d := &polled[i]
+		end := d.HighWatermark
+		if c.settings.config.Isolation == message.ReadCommitted {
+			end = d.LastStable
+		}
 		for j := range d.Records {
 			r := &d.Records[j]
 			records = append(records, Record{
 				Topic: d.Topic, Partition: d.Partition, Offset: int64(r.Offset), Timestamp: int64(r.Timestamp),
-				Key: r.Key, Value: r.Value, Headers: r.Headers, HighWatermark: int64(d.HighWatermark),
+				Key: r.Key, Value: r.Value, Headers: r.Headers, HighWatermark: int64(end),
 				id: d.ID, epoch: r.LeaderEpoch,
 			})
 		}

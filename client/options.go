@@ -80,6 +80,13 @@ func WithSessionTimeout(d time.Duration) Option {
 	return func(s *settings) { s.config.SessionTimeout = message.Duration(d) }
 }
 
+// WithReadCommitted reads only records whose transaction has committed, and those
+// of no transaction, and of a group only positions that no open transaction may
+// change. It sees nothing beyond the oldest transaction that is open.
+func WithReadCommitted() Option {
+	return func(s *settings) { s.config.Isolation = message.ReadCommitted }
+}
+
 // WithConfig changes any setting of the protocol.
 func WithConfig(change func(*protocol.Config)) Option {
 	return func(s *settings) { change(&s.config) }

@@ -11,13 +11,20 @@ import (
 // buffer is what was fetched of a partition and not handed over yet: bytes as
 // they came, read record by record when they are handed over.
 type buffer struct {
-	chunks  [][]byte // those not begun
-	size    int64    // of them and of the one being read
-	reading int64    // of the one being read; 0: none is
+	chunks  []chunk // those not begun
+	size    int64   // of them and of the one being read
+	reading int64   // of the one being read; 0: none is
 	batches record.BatchIterator
 	header  record.Header
 	records record.RecordIterator
 	inBatch bool
+	aborted aborted // of the chunk being read
+}
+
+// chunk is what one fetch gave.
+type chunk struct {
+	bytes   []byte
+	aborted []message.AbortedTransaction
 }
 
 // maxCorrupt is how many replies in a row may be unreadable before the
@@ -31,8 +38,9 @@ func (f *flow) discard() {
 }
 
 // take checks fetched batches and puts them into the buffer. The first may
-// begin below the position; the reader skips to it.
-func (f *flow) take(fetched []byte) {
+// begin below the position; the reader skips to it. dropped are the aborted
+// transactions among them.
+func (f *flow) take(fetched []byte, dropped []message.AbortedTransaction) {
 	kept := 0
 	it := record.Batches(fetched)
 	for it.Next() {
@@ -53,7 +61,7 @@ func (f *flow) take(fetched []byte) {
 		}
 		return
 	}
-	f.buffer.chunks = append(f.buffer.chunks, fetched[:kept])
+	f.buffer.chunks = append(f.buffer.chunks, chunk{fetched[:kept], dropped})
 	f.buffer.size += int64(kept)
 	f.k.buffered += int64(kept)
 }
@@ -108,8 +116,9 @@ func (f *flow) nextBatch() bool {
 			if len(b.chunks) == 0 {
 				return false
 			}
-			b.batches = record.Batches(b.chunks[0])
-			b.reading = int64(len(b.chunks[0]))
+			b.batches = record.Batches(b.chunks[0].bytes)
+			b.reading = int64(len(b.chunks[0].bytes))
+			b.aborted.begin(b.chunks[0].aborted)
 			b.chunks = b.chunks[1:]
 		}
 		if !b.batches.Next() {
@@ -121,10 +130,11 @@ func (f *flow) nextBatch() bool {
 			continue
 		}
 		b.header = b.batches.Header
+		dropped := b.aborted.drops(&b.header)
 		switch {
 		case b.header.End() <= f.given:
-		case b.header.Attributes.Control():
-			f.passed(&b.header)
+		case dropped || b.header.Attributes.Control():
+			f.skipped(&b.header)
 		case b.header.Attributes.Codec() != record.NoCodec:
 			f.brokenBatch("it is compressed with " + b.header.Attributes.Codec().String() + ", which this client cannot read")
 			return false
@@ -141,6 +151,17 @@ func (f *flow) nextBatch() bool {
 func (f *flow) passed(h *record.Header) {
 	if h.End() > f.given {
 		f.given, f.givenEpoch = h.End(), h.LeaderEpoch
+	}
+}
+
+// skipped moves the position over a batch of which nothing is for the application.
+// There is nothing to come back from either, so what it has processed moves along.
+func (f *flow) skipped(h *record.Header) {
+	back := f.given == f.processed
+	f.passed(h)
+	f.used = true
+	if back {
+		f.processed, f.processedEpoch = f.given, f.givenEpoch
 	}
 }
 

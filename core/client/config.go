@@ -71,7 +71,9 @@ type Config struct {
 	// of each broker. Default 16 MiB.
 	PrefetchBytes int64
 	// Isolation chooses what may be read. Default ReadUncommitted: all below
-	// the high watermark.
+	// the high watermark. ReadCommitted: below the last stable offset, and without
+	// the records of aborted transactions; positions of a group are then told once
+	// no open transaction may change them (KIP-447).
 	Isolation message.Isolation
 	// PollRecords is how many records a Poll returns that names no number.
 	// Default 500.

@@ -291,7 +291,7 @@ func (k *consumer) committed(in Committed) {
 			}
 			ids = append(ids, record.PartitionID{Topic: t.id, Index: p.Partition})
 		}
-		return &message.FetchOffsets{Group: group, MemberEpoch: -1, IDs: ids}, true
+		return &message.FetchOffsets{Group: group, MemberEpoch: -1, IDs: ids, Stable: k.stable()}, true
 	}
 	finish := func(r Result) {
 		if m, ok := r.Reply.(*message.FetchOffsetsReply); ok && r.Err == nil {

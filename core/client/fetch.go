@@ -189,7 +189,8 @@ func (f *flow) fetched(e *message.FetchedPartition) {
 	default:
 		f.failures, f.suspect = 0, false
 		f.seen(e.HighWatermark, e.LogStart)
-		f.take(e.Records)
+		f.stable = max(f.stable, e.LastStable)
+		f.take(e.Records, f.k.aborted(e))
 	}
 }
 
@@ -198,7 +199,7 @@ func (k *consumer) sendList(r *route) {
 	if len(r.list) == 0 {
 		return
 	}
-	m := &message.ListOffsets{Partitions: make([]message.ListOffsetsPartition, len(r.list))}
+	m := &message.ListOffsets{Partitions: make([]message.ListOffsetsPartition, len(r.list)), Isolation: k.c.cfg.Isolation}
 	for i, q := range r.list {
 		at := q.flow.seek.Timestamp
 		switch q.flow.seek.Kind {

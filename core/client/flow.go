@@ -49,6 +49,7 @@ type flow struct {
 	used           bool          // something was handed over since the last new position
 
 	high, low record.Offset // high watermark and log start as last seen; they never fall but by a truncation
+	stable    record.Offset // so the last stable offset
 	paused    bool
 	leaving   bool // it is being given up: nothing is delivered any more
 	dead      bool
@@ -173,7 +174,7 @@ func (f *flow) diverged(end message.EpochEnd) {
 	}
 	to = max(to, 0)
 	f.event(Event{Kind: Truncated, From: from, To: to})
-	f.high = min(f.high, to)
+	f.high, f.stable = min(f.high, to), min(f.stable, to)
 	f.land(to, epoch)
 	if f.k.reset == ResetNone {
 		f.stage = stuck
@@ -200,6 +201,9 @@ func (f *flow) listed(offset record.Offset) {
 		f.seen(f.high, offset)
 	case AtLatest:
 		f.seen(offset, f.low)
+		if f.k.c.cfg.Isolation == message.ReadCommitted {
+			f.stable = max(f.stable, offset)
+		}
 	}
 	reset, from := f.reset, f.from
 	f.land(offset, record.NoLeaderEpoch)

@@ -191,7 +191,7 @@ func (k *consumer) askCommitted() {
 }
 
 func (k *consumer) sendCommitted(n *node, group string) {
-	m := &message.FetchOffsets{Group: group, MemberEpoch: -1}
+	m := &message.FetchOffsets{Group: group, MemberEpoch: -1, Stable: k.stable()}
 	if k.member != nil {
 		m.Member, m.MemberEpoch = k.member.id, k.member.epoch
 	}

@@ -56,9 +56,11 @@ type Delivery struct {
 	Records []Record
 	// Next is the position after these records: what Commit would store.
 	Next record.Offset
-	// HighWatermark and LogStart are as last seen: the lag is HighWatermark -
-	// Next.
+	// HighWatermark, LastStable and LogStart are as last seen. The lag is
+	// HighWatermark - Next or, with ReadCommitted, LastStable - Next: no more than
+	// that can be read.
 	HighWatermark record.Offset
+	LastStable    record.Offset
 	LogStart      record.Offset
 }
 
