@@ -108,8 +108,21 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		r.verified = min(r.verified, f.End)
 		r.memory.copyFrom(l)
 	}
+	for _, p := range b.list {
+		if r := p.at(n.id); r != nil && !r.exists {
+			r.gone()
+		}
+	}
 	b.node(n.id).torn = nil
 	b.meta.started(n)
+}
+
+// gone notes that recovery has not found a log: one that is made in its place holds
+// nothing of what the one of before did.
+func (r *replicaBook) gone() {
+	r.disk.reset(0)
+	r.memory.reset(0)
+	r.durable, r.told, r.cut, r.verified, r.forgetful = 0, 0, 0, 0, false
 }
 
 // crashed and swapped note what a process or a disk took with it.

@@ -26,15 +26,16 @@ func (p *partBook) uncleanly(epoch record.LeaderEpoch) {
 
 // settle looks whether a replica begins to lead after an unclean election, with a
 // log that it trusts: then that log is what is left. Of its own records those count
-// that it has flushed, or that it was told are committed: the others may go with
-// the power, as they could before.
+// that it has flushed: the others may go with the power, as they could before. One
+// that has yet to begin its log anew shows nothing, and nothing can be said before.
 func (p *partBook) settle(w *World, r *replicaBook) {
 	v := &r.view
-	if !p.open || v.Role != replica.Leading || v.LeaderEpoch < p.era || v.Damage != "" {
+	if !p.open || v.Role != replica.Leading || v.LeaderEpoch < p.era || v.Damage != "" ||
+		r.told < r.memory.start && !v.Shown {
 		return
 	}
 	common := p.inCommon(&r.memory)
-	kept := min(common, max(r.durable, v.HighWatermark))
+	kept := min(common, r.durable)
 	left := logFacts{batches: p.committed, end: p.high}
 	left.cut(kept)
 	if k := len(left.batches); k > 0 && k < len(p.committed) {
@@ -42,7 +43,7 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 	}
 	p.surrendered = append(p.surrendered, surrender{v.LeaderEpoch, kept, p.high, w.now})
 	p.committed, p.high, p.survived, p.open = left.batches, kept, common, false
-	p.shownStart = min(p.shownStart, v.Start)
+	p.shownStart = min(p.shownStart, r.disk.start) // that is as far as it will not go back
 	p.unknown = p.unknown || r.forgetful
 	for _, other := range p.replicas {
 		if other != nil {

@@ -60,18 +60,52 @@ func TestWhatAnUncleanElectionGivesUpIsExact(t *testing.T) {
 	require.Len(t, p.committed, 3)
 	require.EqualValues(t, 3, p.remains())
 
-	// What the winner has not flushed goes with the power, if it was not told that it
-	// is committed.
+	// What the winner has not flushed goes with the power, also what it was told is
+	// committed: it may not say so any more.
 	s, _, behind = surrendering(t)
-	behind.durable = 1
+	behind.durable = 2
 	p = s.wins(behind, 2)
 	require.Equal(t, []surrender{{epoch: 4, from: 2, to: 6, at: 7 * Second}}, p.surrendered)
 	require.EqualValues(t, 3, p.survived)
+	behind.view.HighWatermark = 3
+	s.step(&soundHighWatermark{}, 3, nil, nil, behind)
+	s.refused("INV-5", "node 3")
+
+	// One that begins its log anew shows nothing before that is on its disk. Until then
+	// nobody knows where its log begins, nor ends, if the power goes.
+	s, p, behind = surrendering(t)
+	behind.memory.reset(5)
+	behind.told = 0
+	s.leads(behind, 4, 5)
+	behind.view.Shown = false
+	p.settle(s.World, behind)
+	require.True(t, p.open)
+	behind.disk.reset(5)
+	behind.durable, behind.told = 5, 5
+	p = s.wins(behind, 5)
+	require.Equal(t, []surrender{{epoch: 4, from: 5, to: 6, at: 7 * Second}}, p.surrendered)
 
 	// One that has all gives nothing up.
 	s, _, _ = surrendering(t)
 	p = s.wins(s.book.replica(2, part), 6)
 	require.Equal(t, []surrender{{epoch: 4, from: 6, to: 6, at: 7 * Second}}, p.surrendered)
+}
+
+// A log start that its winner has moved in memory only may go back with the power.
+func TestALogStartThatIsNotOnTheDiskOfAnUncleanWinnerMayFall(t *testing.T) {
+	s, p, behind := surrendering(t)
+	p.shownStart = 3
+	behind.memory.trim(3)
+	behind.disk.trim(1)
+	s.wins(behind, 3)
+	o := &retentionBounds{}
+	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 4}
+	behind.view.Start, behind.view.ShownStart = 1, 1
+	s.step(o, 3, nil, nil, behind)
+	s.passed()
+	behind.view.Start, behind.view.ShownStart = 0, 0
+	s.step(o, 3, nil, nil, behind)
+	s.refused("INV-15", "shows the start 0, but 1 was shown")
 }
 
 // What was not given up is held to the same promises as before.

@@ -48,3 +48,23 @@ func TestWhatAStepRetiresIsThereAfterIt(t *testing.T) {
 	s.book.asked(n, 2, next(101))
 	require.Len(t, r.memory.from(0), 2)
 }
+
+// A log that a power cut has taken, directory and all, leaves nothing to what is made
+// in its place: whoever begins that anew drops nothing.
+func TestALogThatIsNotFoundAgainHoldsNothing(t *testing.T) {
+	s := newStage(t)
+	o := &nothingCut{}
+	b := batch(0, 1, "a")
+	s.book.part(part).committed, s.book.part(part).high = []record.Header{header(b)}, 1
+	again := func(found ...effect.RecoveredLog) {
+		r := s.holds(2, b)
+		r.durable, r.told = 0, 0
+		s.book.started(s.nodes[2], &effect.Recovered{Logs: found})
+		s.step(o, 2, nil, []effect.Effect{effect.Reset{Log: part}}, r)
+	}
+	again()
+	s.passed()
+	*s.book.replica(2, part) = replicaBook{part: s.book.part(part), node: 2}
+	again(effect.RecoveredLog{ID: part, End: 1, Headers: []record.Header{header(b)}})
+	s.refused("INV-4", "drops the batch at 0, which is committed")
+}

@@ -135,3 +135,51 @@ func TestALogThatBeganAnewAndLostWhatItWasToldIsToldAgain(t *testing.T) {
 	w.run()
 	require.EqualValues(t, 0, w.produced(token).BaseOffset)
 }
+
+// Elected uncleanly with a log of which nothing can be trusted it begins anew where
+// that began. It shows neither end before its disk has done so: there is no other
+// replica that could, and a log start would fall for clients.
+func TestALeaderThatBeginsAnewShowsNothingBeforeTheDiskHasDoneIt(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	w.put(1, "a", "b", "c", "d")
+	w.deleteBefore(1, 2)
+	w.pass(2 * message.Second)
+	n := w.node(2)
+	n.crash()
+	w.setISR(p0, 1)
+	w.node(1).crash()
+	n.disks[p0].mark = effect.Checkpoint{}
+	found := n.recover()
+	require.EqualValues(t, 2, found[0].Start)
+	found[0].Headers = found[0].Headers[:1]
+	n.down, n.applied, n.holdDisk = false, 0, true
+	n.m = New(Config{ID: 2}, found, chance.New(2), w.now)
+	w.epochs++
+	n.m.SetEpoch(w.epochs)
+	w.commit(nil, []BrokerState{{Node: 2, Epoch: w.epochs, Available: true}})
+	w.elect(p0, 2, 2)
+	n.look()
+	w.run()
+	require.Contains(t, n.look(), effect.Effect(effect.Reset{Log: p0, Cut: 1, Start: 2}))
+	v := n.view(p0)
+	require.Equal(t, Leading, v.Role)
+	require.False(t, v.Shown)
+	require.EqualValues(t, -1, v.ShownStart)
+	require.Equal(t, message.LeaderNotAvailable, n.readFrom(2).Code)
+	earliest := n.list(message.Earliest)
+	require.Equal(t, message.LeaderNotAvailable, w.replies[earliest].(*message.ListOffsetsReply).Partitions[0].Code)
+	waiting := n.fetch(fetchOf(10*message.Second, 1, at(0)))
+	n.do(func(m *Manager, now message.Now, out *Out) { m.LocalRead(now, p0, v.LeaderEpoch, 0, out) })
+	w.run()
+	require.Empty(t, n.replayed)
+	require.Nil(t, w.replies[waiting])
+
+	n.holdDisk = false
+	w.run()
+	require.True(t, n.view(p0).Shown)
+	require.EqualValues(t, 2, n.view(p0).ShownStart)
+	require.EqualValues(t, 2, n.readFrom(2).LogStart)
+	require.Equal(t, message.OffsetOutOfRange, w.replies[waiting].(*message.FetchReply).Partitions[0].Code, "who waited is told at once")
+	require.Equal(t, []Replay{{ID: p0, Epoch: v.LeaderEpoch, Next: 2, Done: true}}, n.replayed)
+}

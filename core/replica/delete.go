@@ -59,6 +59,13 @@ func (l *leader) agreeOnStart(m *Manager, now message.Now, out *Out) {
 	}
 }
 
+// begun answers those who waited until the disk had begun the log anew.
+func (l *leader) begun(m *Manager, now message.Now, out *Out) {
+	l.startMoved(m, out)
+	l.wakeFetches(m, now, out)
+	l.wakeReplays(m, out)
+}
+
 // startMoved answers those who waited for the log start to move.
 func (l *leader) startMoved(m *Manager, out *Out) {
 	for i := len(l.deletes) - 1; i >= 0; i-- {

@@ -50,12 +50,12 @@ func (m *Manager) Flushed(now message.Now, in effect.Flushed, out *Out) {
 	r.appended = max(r.appended, in.End)
 	m.drained(r.unflushed.flushed(in.End))
 	m.touch(r)
-	begun := r.trimmed < r.emptiedAt
+	begun := r.beginsAnew()
 	r.trimmed = max(r.trimmed, r.emptiedAt)
 	switch {
 	case r.lead != nil:
 		if begun {
-			r.lead.startMoved(m, out)
+			r.lead.begun(m, now, out)
 		}
 		r.lead.releaseWritten(m, out)
 		r.lead.advance(m, now, out)

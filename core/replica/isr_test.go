@@ -370,3 +370,32 @@ func TestAFlappingMemberIsNotAskedBackBeforeItHasCaughtUp(t *testing.T) {
 	require.Equal(t, []message.NodeID{1}, w.parts[p0].ISR)
 	require.Equal(t, 1, w.node(1).alterCount, "the high watermark stands below min.insync, so that all are level with it")
 }
+
+// A follower that was out of sync may know of records that they are committed, and
+// not have flushed them. When an operator lets it lead nobody else need have them:
+// what a power cut would take is not committed any more, and shown to nobody.
+func TestAnUncleanLeaderCallsOnlyCommittedWhatItHasFlushed(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	n := w.node(2)
+	n.holdDisk = true
+	w.put(1, "a", "b")
+	w.setISR(p0, 1)
+	w.pass(message.Second)
+	require.EqualValues(t, 2, n.view(p0).HighWatermark)
+	require.EqualValues(t, 0, n.view(p0).Flushed)
+
+	w.node(1).crash()
+	w.elect(p0, 2, 2)
+	w.run()
+	require.Equal(t, Leading, n.view(p0).Role)
+	require.EqualValues(t, 0, n.view(p0).HighWatermark)
+	require.False(t, n.view(p0).Shown)
+	require.Equal(t, message.LeaderNotAvailable, n.readFrom(0).Code)
+
+	n.holdDisk = false
+	w.run()
+	require.EqualValues(t, 2, n.view(p0).HighWatermark)
+	require.Equal(t, []string{"a0", "b0"}, values(t, n.contents(p0)))
+	require.EqualValues(t, 2, n.readFrom(0).HighWatermark)
+}

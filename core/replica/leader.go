@@ -46,6 +46,10 @@ func (m *Manager) lead(now message.Now, r *replica, out *Out) {
 	l.tail.begin(r.log.End())
 	r.lead = l
 	m.leaders = append(m.leaders, r)
+	// Elected uncleanly, it may know of records that they are committed, and not have
+	// flushed them. With the power they would go, and nobody else need have them: as
+	// long as they are not durable they are not committed any more.
+	r.highWatermark = max(r.log.Start(), min(r.highWatermark, r.flushed))
 	l.seatPeers(m, now)
 	m.touch(r)
 	out.Led = append(out.Led, LeadershipChange{ID: r.id, Epoch: l.epoch, Leading: true})
@@ -166,13 +170,17 @@ func (l *leader) enoughInSync() bool { return len(l.r.state.ISR) >= l.r.minInsyn
 
 // shown says whether clients may see the high watermark: not before it has
 // reached the start of the epoch. Below that it may lag behind what the leader
-// before has shown (KIP-207).
-func (l *leader) shown() bool { return l.r.highWatermark >= l.epochStart }
+// before has shown (KIP-207). Nor is anything shown of a log that is begun anew,
+// before the disk has done it: a crash would find the one of before.
+func (l *leader) shown() bool {
+	return l.r.highWatermark >= l.epochStart && !l.r.beginsAnew()
+}
 
 // shownStart is the log start that clients may see, or -1 while it is not
-// agreed: somebody who may lead next could still have a lower one.
+// agreed: somebody who may lead next could still have a lower one. So could this
+// replica itself, as long as the disk has not begun its log anew.
 func (l *leader) shownStart() record.Offset {
-	if !l.startAgreed {
+	if !l.startAgreed || l.r.beginsAnew() {
 		return -1
 	}
 	return l.r.trimmed

@@ -148,6 +148,9 @@ func (r *replica) confirmEmptied(out *Out) {
 	}
 }
 
+// beginsAnew says that the log was emptied and the disk has not confirmed it yet.
+func (r *replica) beginsAnew() bool { return r.trimmed < r.emptiedAt }
+
 // trim moves the log start. It counts as moved (trimmed) once the disk has
 // confirmed it: the answer to a read of nothing, which takes its turn behind
 // the trim, is that confirmation. As long as what is settled is not flushed,
