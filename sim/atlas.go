@@ -150,8 +150,8 @@ func (a *atlas) counts(node int32, id record.PartitionID) bool {
 }
 
 // spares says whether the cluster can do without a node for ever: each
-// partition keeps a clean copy that is in sync, enough replicas for acks=all,
-// and the voters a majority.
+// partition keeps a clean copy that is in sync, or eligible, enough replicas for
+// acks=all, and the voters a majority.
 func (a *atlas) spares(node int32) bool {
 	w := a.world
 	image := w.newest()
@@ -161,6 +161,11 @@ func (a *atlas) spares(node int32) bool {
 	for state := range image.Partitions() {
 		if !contains(state.Replicas, message.NodeID(node)) {
 			continue
+		}
+		// The others may be fenced for a moment, and before this one is. Then it is
+		// the last one in sync, and nobody else is eligible where one is enough.
+		if contains(state.ISR, message.NodeID(node)) && image.Topic(state.ID.Topic).Config.LeastInsync(metadata.Factor(state)) < 2 {
+			return false
 		}
 		clean := false
 		part := w.book.part(state.ID)

@@ -50,17 +50,27 @@ func (c *chaos) one(u *user) {
 	if u.world.options.Record {
 		u.note(ClientOp{Do: "send", Draw: u.random.State()})
 	}
-	c.open++
+	anybody := func() message.NodeID {
+		return message.NodeID(u.random.Between(1, int64(u.world.plan.Cluster.Nodes)))
+	}
 	if c.malformed {
-		c.send(u, 1, c.wrong(u), history.Operation{})
+		c.send(u, anybody(), 1, c.wrong(u), history.Operation{})
 		return
 	}
 	r, op := c.any(u)
-	c.send(u, 0, r, op)
+	if _, positions := r.(*message.FetchOffsets); positions {
+		// All are asked at once: who was deposed and has not heard of it, too.
+		for node := range message.NodeID(u.world.plan.Cluster.Nodes) {
+			c.send(u, node+1, 0, r, op)
+		}
+		return
+	}
+	c.send(u, anybody(), 0, r, op)
 }
 
-func (c *chaos) send(u *user, arg int64, r message.Request, op history.Operation) {
-	target := client.Target{Kind: client.TheNode, Node: message.NodeID(u.random.Between(1, int64(u.world.plan.Cluster.Nodes)))}
+func (c *chaos) send(u *user, to message.NodeID, arg int64, r message.Request, op history.Operation) {
+	c.open++
+	target := client.Target{Kind: client.TheNode, Node: to}
 	u.ask(opChaos, arg, op, func(op client.Op) client.Input {
 		return client.Ask{Op: op, Request: r, Target: target, Timeout: 5 * message.Second, Once: true}
 	})
@@ -176,7 +186,7 @@ func (c *chaos) any(u *user) (message.Request, history.Operation) {
 func (c *chaos) anyOfGroup(u *user) message.Request {
 	r := u.random
 	g := c.group(u)
-	switch r.Below(10) {
+	switch r.Below(12) {
 	case 0:
 		return &message.FindCoordinator{Group: g}
 	case 1, 2:
@@ -215,7 +225,10 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 			Group: g, Member: "stranger", MemberEpoch: message.MemberEpoch(r.Between(0, 6)),
 			Offsets: []message.GroupOffset{{ID: c.partition(u, false), Offset: 0, LeaderEpoch: -1}},
 		}
-	case 5:
+	case 5, 10, 11:
+		if real := c.realGroup(u); real != nil && !r.OneIn(3) {
+			g = real.Group
+		}
 		return &message.FetchOffsets{Group: g, MemberEpoch: -1}
 	case 6:
 		return &message.ListGroups{}
