@@ -278,4 +278,12 @@ func (r *reader) committed(u *user) {
 	r.asking = true
 	u.ask(opCommitted, 0, history.Operation{Kind: history.FetchCommitted, Group: u.plan.Group},
 		func(op client.Op) client.Input { return client.Committed{Op: op} })
+	// And whoever else takes himself for the coordinator: one that was deposed and
+	// has not heard of it may tell nothing old.
+	for node := range message.NodeID(u.world.plan.Cluster.Nodes) {
+		u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input {
+			return client.Ask{Op: op, Request: &message.FetchOffsets{Group: u.plan.Group, MemberEpoch: -1},
+				Target: client.Target{Kind: client.TheNode, Node: node + 1}, Timeout: 5 * message.Second, Once: true}
+		})
+	}
 }

@@ -323,6 +323,17 @@ func (w *World) strikeNetwork(f *activeFault) {
 // ends are all endpoints: nodes, then clients.
 func (w *World) ends() int { return len(w.nodes) + len(w.clients) }
 
+// Whom an isolated node cannot reach besides the other nodes: Fault.Strength.
+const (
+	cutFromClients = 1 // all of them
+	cutFromMembers = 2 // of groups: others go on asking it
+)
+
+// cutsOff says whether an isolated node cannot be reached by a client either.
+func (w *World) cutsOff(strength int, u *user) bool {
+	return strength == cutFromClients || strength == cutFromMembers && u.plan.Role == MemberOf
+}
+
 // cutAll cuts the links between two sets of endpoints, both ways.
 func (w *World) cutAll(f *activeFault, a, b []simnet.Endpoint) {
 	for _, x := range a {
@@ -367,7 +378,7 @@ func (w *World) partition(f *activeFault) {
 		}
 		var others []simnet.Endpoint
 		for e := 1; e < w.ends(); e++ {
-			if e != int(n.id) && (e < len(w.nodes) || f.plan.Strength > 0) {
+			if e != int(n.id) && (e < len(w.nodes) || w.cutsOff(f.plan.Strength, w.clients[e-len(w.nodes)])) {
 				others = append(others, simnet.Endpoint(e))
 			}
 		}

@@ -114,9 +114,13 @@ func (o *idleProducers) Rested(w *World) {
 	}
 }
 
-// gone says that a replica has forgotten all that were silent for long.
+// gone says that a replica has forgotten all that were silent for long. While what
+// they appended is not decided, as where nobody may lead any more, they stay.
 func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
 	idle := w.plan.Timing.ProducerIdle
+	if l.Settled() < l.End() {
+		return
+	}
 	for _, id := range order.Keys(r.heard.last) {
 		last := max(r.heard.last[id], r.heard.since, n.woke)
 		if l.Knows(id) && w.now-last > 2*idle+2*Second {

@@ -66,3 +66,20 @@ func drawLateProposals(r *chance.Stream, p *Plan) []Fault {
 	}
 	return faults
 }
+
+// drawZombies cuts the coordinator of a group off from the other brokers and from
+// the group's members for so long that these have found its successor and commit
+// there, in a few seeds. It goes on answering whoever else asks it.
+func drawZombies(r *chance.Stream, p *Plan) []Fault {
+	if p.Cluster.Nodes < 3 || !r.OneIn(8) || !slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Role == MemberOf }) {
+		return nil
+	}
+	var faults []Fault
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Below(int64(4*Second))); at < end; {
+		gone := p.Timing.BrokerSession + p.Timing.ClientRequest + p.Timing.GroupHeartbeat + Span(r.Between(2000, 8000))*Millisecond
+		faults = append(faults, Fault{At: at, For: gone, Kind: Isolate, Target: "coordinator g0", Strength: cutFromMembers})
+		at += gone + Span(r.Between(3000, 8000))*Millisecond
+	}
+	return faults
+}

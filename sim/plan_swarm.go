@@ -96,6 +96,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawSuccessions(r.Split("successions"), p)...)
 	faults = append(faults, drawHandovers(r.Split("handovers"), p)...)
 	faults = append(faults, drawMoves(r.Split("moves"), p)...)
+	faults = append(faults, drawZombies(r.Split("zombies"), p)...)
 	faults = append(faults, drawForgetfulVoters(r.Split("forgetful voters"), p)...)
 	faults = append(faults, drawArrivals(r.Split("arrivals"), p)...)
 	faults = append(faults, drawGivingUp(r.Split("giving up"), p)...)
@@ -169,7 +170,7 @@ func (d *faultDraw) where(f Fault) Fault {
 func (d *faultDraw) onNode(kind FaultKind, low, high int64) Fault {
 	f := d.where(d.span(Fault{Kind: kind}, low, high))
 	if kind == Isolate && d.r.OneIn(3) {
-		f.Strength = 1 // from its clients, too
+		f.Strength = cutFromClients
 	}
 	return f
 }
