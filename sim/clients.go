@@ -21,6 +21,7 @@ type user struct {
 	plan     *ClientPlan
 	endpoint simnet.Endpoint
 	random   *chance.Stream
+	spoiling *chance.Stream
 	clock    clock
 
 	machine *client.Client
@@ -48,6 +49,7 @@ type user struct {
 	// records that were given.
 	landings map[record.PartitionID]*landing
 	held     map[record.PartitionID]record.Offset // what it was granted to leave alone
+	spoilt   map[record.PartitionID]int           // how often in a row what it was sent was spoilt
 	times    map[record.PartitionID][]record.Timestamp
 	ops      map[client.Op]*openOp
 	spare    []*openOp // of publishes, for the next ones
@@ -118,6 +120,7 @@ func newUser(w *World, index int) *user {
 		world: w, index: int32(index), plan: p,
 		endpoint: simnet.Endpoint(len(w.nodes) + index),
 		random:   w.random.Split("client/" + strconv.Itoa(p.ID)),
+		spoiling: w.random.Split("spoiling/" + strconv.Itoa(p.ID)),
 		ops:      map[client.Op]*openOp{},
 		tickAt:   never,
 	}
@@ -173,7 +176,7 @@ func (u *user) start() {
 	u.run++
 	u.session++
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
-	u.held = nil
+	u.held, u.spoilt = nil, nil
 	u.landings, u.times = map[record.PartitionID]*landing{}, nil
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
@@ -329,7 +332,7 @@ func (u *user) receive(p *simnet.Packet) {
 		if w.tracing {
 			w.tell("client %d <- node %d %s", u.plan.ID, from, describe(reply))
 		}
-		u.step(client.Answered{Call: call, Reply: reply})
+		u.step(client.Answered{Call: call, Reply: u.spoil(reply)})
 	case simnet.Broken, simnet.Refused:
 		from, generation, kind := p.From, p.Generation, p.Kind
 		w.net.Done(p)
@@ -451,6 +454,7 @@ func (u *user) carryOut(given client.Effect) {
 			w.witness.tells(u, e)
 		}
 		u.cutBack(e)
+		u.givesUp(e)
 		u.recordEvent(e)
 		u.script.event(u, e)
 	}

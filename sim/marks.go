@@ -102,6 +102,7 @@ const (
 	markSought
 	markSoughtBack
 	markHeld
+	markSpoilt
 	markSoughtExactly
 	markProducerForgotten
 	markProducerUnknown
@@ -202,6 +203,7 @@ var markNames = [marksEnd]string{
 	markSought:                "a reader went on elsewhere",
 	markSoughtBack:            "a reader went back to an offset",
 	markHeld:                  "a reader left a partition alone for a while",
+	markSpoilt:                "records reached a client spoilt",
 	markSoughtExactly:         "the time of a record was looked for",
 	markProducerForgotten:     "a silent producer was forgotten",
 	markProducerUnknown:       "a producer that was forgotten was told so",

@@ -110,6 +110,7 @@ type NetworkPlan struct {
 	Duplicate int  `json:"duplicate,omitempty"` // per million of messages that arrive twice
 	Reorder   int  `json:"reorder,omitempty"`   // per million of messages that overtake others
 	Queue     int  `json:"queue,omitempty"`     // messages in flight on one link before it overflows; 0: 10000
+	Spoil     int  `json:"spoil,omitempty"`     // one in so many answers with records that reach a client spoilt; 0: none
 }
 
 // DiskPlan is how the disks of the cluster behave all the time.

@@ -40,6 +40,7 @@ func (p *Plan) inBounds() error {
 		{"network.duplicate", n.Duplicate, 0, 1e6},
 		{"network.reorder", n.Reorder, 0, 1e6},
 		{"network.queue", n.Queue, 0, many},
+		{"network.spoil", n.Spoil, 0, many},
 		{"disk.flushTail", d.FlushTail, 0, 1000},
 		{"disk.readTail", d.ReadTail, 0, 1000},
 		{"disk.segment", d.Segment, 0, mostBytes},

@@ -69,6 +69,9 @@ func drawMore(r *chance.Stream, p *Plan) {
 	if d := r.Split("client metadata"); d.OneIn(4) {
 		p.Timing.ClientMetadata = Span(d.Between(300, 6000)) * Millisecond
 	}
+	if d := r.Split("spoil"); d.OneIn(5) {
+		p.Network.Spoil = int(d.Between(5, 200))
+	}
 	if d := r.Split("parcel"); d.OneIn(4) {
 		p.Cluster.Parcel = int(d.Between(1, 400))
 	}

@@ -52,6 +52,9 @@ func (w *World) unrest(most int) []string {
 			}
 		}
 	}
+	if len(out) == 0 {
+		w.diskUnrest(add) // which is dear to look at
+	}
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/storage/vfs"
 )
 
 func sortLogs(logs []effect.RecoveredLog) {
@@ -129,6 +130,21 @@ func (r *recovery) list() error {
 			if err := p.store.fs.Remove(join(p.dir, e.Name)); err != nil {
 				return err
 			}
+		}
+	}
+	return r.dropIndexes(list)
+}
+
+// dropIndexes removes what is left of segments whose names a power cut has taken: a
+// segment that is made later under such a name must not find an index.
+func (r *recovery) dropIndexes(list []vfs.Entry) error {
+	for _, e := range list {
+		base, ok := parseSegment(e.Name, indexSuffix)
+		if !ok || e.Dir || slices.ContainsFunc(r.p.segments, func(s *segment) bool { return s.base == base }) {
+			continue
+		}
+		if err := r.p.store.fs.Remove(join(r.p.dir, e.Name)); err != nil {
+			return err
 		}
 	}
 	return nil
