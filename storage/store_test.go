@@ -343,6 +343,24 @@ func TestAStartMakesDurableWhatItFinds(t *testing.T) {
 	}
 }
 
+// A power cut may take the name of a segment and leave that of its index.
+func TestAnIndexWithoutItsSegmentGoes(t *testing.T) {
+	d, s := newStore(t, small)
+	do(t, s, effect.CreateLog{Log: logA})
+	fill(t, s, logA, 0, 1, 3)
+	do(t, s, effect.Flush{Log: logA})
+	stray := "7-0/00000000000000000900.index"
+	f, err := d.Create(stray)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("of a segment that is no more"), 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	_, found := reopen(t, d, small)
+	require.Len(t, found.Logs, 1)
+	require.Empty(t, found.Logs[0].Damage)
+	require.NotContains(t, files(t, d, "7-0"), "00000000000000000900.index")
+}
+
 func TestATimeIsFoundInEverySegment(t *testing.T) {
 	for _, how := range []string{"running", "clean start", "crash", "indexes lost"} {
 		d, s := newStore(t, small)
