@@ -91,6 +91,22 @@ func TestWhatAnUncleanElectionGivesUpIsExact(t *testing.T) {
 	require.Equal(t, []surrender{{epoch: 4, from: 6, to: 6, at: 7 * Second}}, p.surrendered)
 }
 
+// What the winner cuts as it begins to lead would be missing from the account: it may
+// not, unless its log is damaged.
+func TestAnUncleanWinnerCutsNothingAsItBeginsToLead(t *testing.T) {
+	s, p, behind := surrendering(t)
+	behind.view.Role, behind.view.LeaderEpoch = replica.Following, 3
+	s.leads(behind, 4, 2)
+	cut := []effect.Effect{effect.Truncate{Log: part, To: 2}}
+	s.atlas.ails[3].scars = map[record.PartitionID]bool{part: true}
+	s.step(&nothingCut{}, 3, nil, cut, behind)
+	s.passed()
+	s.atlas.ails[3].scars = nil
+	require.True(t, p.open)
+	s.step(&nothingCut{}, 3, nil, cut, behind)
+	s.refused("INV-4", "node 3 leads partition "+part.String()+" in epoch 4 and truncates it to 2")
+}
+
 // A log start that its winner has moved in memory only may go back with the power.
 func TestALogStartThatIsNotOnTheDiskOfAnUncleanWinnerMayFall(t *testing.T) {
 	s, p, behind := surrendering(t)

@@ -7,7 +7,9 @@ import (
 )
 
 // nothingCut is INV-4: no replica cuts below its own proven high watermark, or
-// a record that is committed, and no leader cuts its own log.
+// a record that is committed, and no leader cuts its own log. Nor does it as it begins
+// to lead, unless the log is damaged: elected uncleanly it may be the only one that
+// still has what it cuts, and what is left is counted from then on.
 type nothingCut struct{ blind }
 
 func (*nothingCut) Invariant() string { return "INV-4" }
@@ -30,14 +32,15 @@ func (o *nothingCut) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Offset, anew bool) {
 	r := w.book.replica(n.id, id)
 	p := r.part
-	if p.adrift(r.view.LeaderEpoch) || !w.atlas.clean(n.id, id) || r.doomed > 0 { // doomed: the disk still has the log before this one
+	if p.deleted || !w.atlas.clean(n.id, id) || r.doomed > 0 { // doomed: the disk still has the log before this one
 		return
 	}
-	if r.view.Role == replica.Leading && r.was.role == replica.Leading && r.view.LeaderEpoch == r.was.epoch {
+	leads := r.view.Role == replica.Leading
+	if again := r.was.role == replica.Leading && r.view.LeaderEpoch == r.was.epoch; leads && (again || w.atlas.sound(n.id, id)) {
 		w.fail("INV-4", n.id, "a leader cuts its own log", "node %d leads partition %s in epoch %d and truncates it to %d", n.id, id, r.view.LeaderEpoch, to)
 		return
 	}
-	if anew && r.misled() {
+	if p.adrift(r.view.LeaderEpoch) || anew && r.misled() {
 		return
 	}
 	dropped := r.disk.from(to)
