@@ -315,12 +315,8 @@ func digestFrame(f []byte) uint64 {
 	return uint64(r)
 }
 
-// closed notes a clean shutdown: everything is durable then. One in which a change
-// has failed is none.
+// closed notes a clean shutdown: everything is durable then.
 func (b *book) closed(n *Node) {
-	if b.node(n.id).torn != nil {
-		return
-	}
 	for _, p := range b.list {
 		if r := p.at(n.id); r != nil && r.exists {
 			r.durable = r.disk.end

@@ -61,20 +61,24 @@ func (d *drive) forget() {
 	d.writeBusy, d.flushBusy, d.noRoom, d.saving = false, false, false, 0
 }
 
-// finish carries out at once what is still queued, for a clean shutdown.
-func (d *drive) finish() {
+// finish carries out at once what is still queued, for a clean shutdown, and says
+// whether it could.
+func (d *drive) finish() (all bool) {
+	defer d.forget()
 	for _, e := range append(d.writing, d.queue...) {
 		if d.change(e) != nil {
 			d.node.world.book.node(d.node.id).torn = e
-			break
+			return false
 		}
 	}
-	d.forget()
+	return true
 }
 
-// close ends the use of the disk in good order.
+// close ends the use of the disk in good order; clean: all that was queued is
+// written. Only of a store that has then closed without a word all is durable.
 func (d *drive) close(clean bool) {
-	if err := d.store.Close(clean); err != nil && !d.node.world.atlas.excuses(d.node, err) {
+	err := d.store.Close(clean)
+	if err != nil && !d.node.world.atlas.excuses(d.node, err) {
 		d.node.world.fail("INV-11", d.node.id, "storage fails on a disk that is well", "node %d cannot close its store: %v", d.node.id, err)
 	}
 	if d.disk.Crashed() {
@@ -85,7 +89,9 @@ func (d *drive) close(clean bool) {
 	}
 	d.disk.Kill()
 	d.store = nil
-	d.node.world.book.closed(d.node)
+	if clean && err == nil {
+		d.node.world.book.closed(d.node)
+	}
 }
 
 // runFull keeps the changes that no longer fit, in order, until there is room.

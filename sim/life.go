@@ -178,12 +178,12 @@ func (n *Node) startIn(d Span) {
 func (n *Node) halted(h effect.Halt) {
 	w := n.world
 	if h.Clean {
-		n.drive.finish()
+		all := n.drive.finish()
 		if w.witness != nil {
 			w.witness.life(n.place(), witness.Down, "clean")
 		}
 		n.down()
-		n.drive.close(true)
+		n.drive.close(all) // as the real driver, which leaves no mark when something was not written
 		w.net.Gone(message.Time(w.now), n.endpoint(), true)
 		w.mark(markCleanShutdown)
 		n.startIn(n.restartIn)

@@ -12,7 +12,9 @@ import (
 // What a leader calls committed, more than half of its voters hold durably,
 // learners and those that were removed not counted; all nodes that have applied
 // the log as far have the same members; members change by one node at a time, and
-// who begins to vote was a learner that held everything; who leads is a voter.
+// who begins to vote was a learner that held everything; who leads is a voter; who
+// has lost its disk counts for whole again when it holds all that was committed
+// before it came back.
 //
 // A voter's word may be under way, or wait at the leader for that of another,
 // while its disk is lost. It counts all the same: it was true when it was given,
@@ -22,8 +24,10 @@ type quorumInForce struct {
 	journals []journalTail                      // by node id
 	lost     []message.Version                  // by node id: how far it held the log before its disk was lost
 	before   []quorum.View                      // by node id, before the step at hand
-	members  map[message.Version]quorum.Members // as of each applied version
+	members  map[message.Version]quorum.Members // as of each applied version, and of each that made them
 	present  *message.ControllersChange
+	decided  message.Version   // the highest that anybody called committed
+	owed     []message.Version // by node id: what was decided when it came back without its disk; 0: it has it
 }
 
 // unseen is the applied version of a node of which no step was seen in this run.
@@ -37,6 +41,7 @@ func (o *quorumInForce) at(n *Node) *journalTail {
 	for int(n.id) >= len(o.journals) {
 		o.journals = append(o.journals, journalTail{})
 		o.lost = append(o.lost, 0)
+		o.owed = append(o.owed, 0)
 		o.before = append(o.before, quorum.View{})
 	}
 	return &o.journals[n.id]
@@ -46,6 +51,9 @@ func (o *quorumInForce) at(n *Node) *journalTail {
 func (o *quorumInForce) Started(w *World, n *Node, _ *effect.Recovered) {
 	if j := o.at(n); lostJournal(w, n) {
 		o.lost[n.id] = max(o.lost[n.id], j.durable)
+	}
+	if n.forgot && o.owed[n.id] == 0 {
+		o.owed[n.id] = o.decided
 	}
 	*o.at(n) = journalTail{}
 	o.before[n.id] = quorum.View{}
@@ -69,6 +77,8 @@ func (o *quorumInForce) Stepped(w *World, n *Node, in effect.Input, out []effect
 	if !lostJournal(w, n) {
 		o.lost[n.id] = 0 // it holds it again
 	}
+	o.decided = max(o.decided, v.Commit)
+	o.returned(w, n, v)
 	o.judge(w, n, v)
 	if image := w.newest(); image != nil && image.Controllers() != o.present {
 		o.changed(w, o.present, image.Controllers())
@@ -97,6 +107,18 @@ func (o *quorumInForce) saved(n *Node, in effect.Input, out []effect.Effect, las
 	}
 }
 
+// returned judges a node that has lost its disk and counts for whole again.
+func (o *quorumInForce) returned(w *World, n *Node, v *quorum.View) {
+	owed := o.owed[n.id]
+	if owed == 0 || n.forgot {
+		return
+	}
+	o.owed[n.id] = 0
+	if v.Last < owed {
+		w.fail("INV-41", n.id, "a voter without its disk is whole too early", "node %d lost its disk and counts for whole again, but it holds the log only up to %d, and %d was committed before it came back", n.id, v.Last, owed)
+	}
+}
+
 // judge looks at one node after a step.
 func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 	if o.members == nil {
@@ -104,11 +126,13 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 	}
 	was := &o.before[n.id]
 	if v.Applied != was.Applied || !sameMembers(v.Members, was.Members) {
-		if known, ok := o.members[v.Applied]; ok && v.Applied > 0 && !sameMembers(known, v.Members) {
-			w.fail("INV-41", n.id, "two nodes have other members at one version", "node %d has the members %v at version %d, but another had %v", n.id, v.Members, v.Applied, known)
-			return
+		for _, at := range [2]message.Version{v.MembersAt, v.Applied} {
+			if known, ok := o.members[at]; ok && at > 0 && !sameMembers(known, v.Members) {
+				w.fail("INV-41", n.id, "two nodes have other members at one version", "node %d has the members %v at version %d, but another had %v", n.id, v.Members, at, known)
+				return
+			}
+			o.members[at] = v.Members
 		}
-		o.members[v.Applied] = v.Members
 	}
 	if v.Role == quorum.Leader && !contains(v.Members.Voters, n.node()) {
 		w.fail("INV-41", n.id, "a node leads the quorum that is no voter", "node %d leads the quorum in term %d, but the voters are %v", n.id, v.Term, v.Members.Voters)
@@ -181,14 +205,29 @@ func (o *quorumInForce) caughtUp(w *World, n message.NodeID) {
 	if node.forgot || int(n) >= len(o.journals) || o.present == nil {
 		return
 	}
-	for v, m := range o.members {
-		if contains(m.Voters, n) && v < version {
-			version = v // when the newest image jumped over some
-		}
+	if since := o.votesSince(n, version); since < version {
+		version = since // the newest image jumped over some
 	}
 	if held := o.held(n); held+1 < version {
 		w.fail("INV-41", int32(n), "a learner votes before it has caught up", "node %d votes from version %d on, but holds the log only up to %d", n, version, held)
 	}
+}
+
+// votesSince is the version from which on a node votes that does so at version. It
+// may have voted before, and not in between.
+func (o *quorumInForce) votesSince(n message.NodeID, version message.Version) message.Version {
+	var not message.Version // the last at which it did not
+	for v, m := range o.members {
+		if v < version && !contains(m.Voters, n) {
+			not = max(not, v)
+		}
+	}
+	for v, m := range o.members {
+		if v > not && contains(m.Voters, n) {
+			version = min(version, v)
+		}
+	}
+	return version
 }
 
 func sameMembers(a, b quorum.Members) bool {

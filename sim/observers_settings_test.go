@@ -7,6 +7,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/settings"
 )
@@ -76,6 +77,54 @@ func TestMembersThatChangeWronglyAreRefused(t *testing.T) {
 	s.brokenBy("INV-41", "node 3 is a voter of [1 2 3], but was no learner before")
 	o.changed(s.World, set(ids(1, 2, 3), nil), set(ids(1), nil))
 	s.brokenBy("INV-41", "the voters go from [1 2 3] to [1] in one step")
+}
+
+func TestAVoterThatIsWholeTooEarlyIsRefused(t *testing.T) {
+	s, o := newStage(t), &quorumInForce{decided: 30}
+	n := s.nodes[2]
+	for _, last := range []message.Version{30, 29} {
+		n.forgot = true
+		o.Started(s.World, n, nil)
+		o.decided = 35 // since then
+		o.returned(s.World, n, &quorum.View{Last: 12})
+		require.Nil(t, s.failure)
+		n.forgot = false
+		o.returned(s.World, n, &quorum.View{Last: last})
+		o.returned(s.World, n, &quorum.View{Last: 12})
+		o.decided = 30
+	}
+	s.brokenBy("INV-41", "node 2 lost its disk and counts for whole again, but it holds the log only up to 29, and 30 was committed before it came back")
+}
+
+// Who begins to vote held all but the entry that made it a voter. That one may be
+// committed with others behind it, when it is the next leader who commits it.
+func TestALearnerThatVotesWithoutTheLogIsRefused(t *testing.T) {
+	voters := func(list ...message.NodeID) quorum.Members { return quorum.Members{Voters: list} }
+	learns := quorum.Members{Voters: []message.NodeID{1, 2, 3}, Learners: []message.NodeID{4}}
+	for _, c := range []struct {
+		members map[message.Version]quorum.Members
+		held    message.Version
+		broken  string
+	}{
+		{map[message.Version]quorum.Members{20: learns, 21: voters(1, 2, 3, 4), 22: voters(1, 2, 3, 4)}, 20, ""},
+		{map[message.Version]quorum.Members{20: learns, 21: voters(1, 2, 3, 4), 22: voters(1, 2, 3, 4)}, 19, "node 4 votes from version 21 on, but holds the log only up to 19"},
+		{map[message.Version]quorum.Members{20: learns, 22: voters(1, 2, 3, 4)}, 20, "node 4 votes from version 22 on, but holds the log only up to 20"},
+		// It has voted before, and was removed.
+		{map[message.Version]quorum.Members{7: voters(2, 3, 4), 9: voters(2, 3), 20: learns, 22: voters(1, 2, 3, 4)}, 8, "node 4 votes from version 22 on, but holds the log only up to 8"},
+	} {
+		p := smallPlan()
+		p.Cluster.Nodes = 4
+		s, o := &stage{newWorld(p, Options{}), t}, &quorumInForce{members: c.members, present: &message.ControllersChange{}}
+		s.book.meta.image = metadata.NewImage()
+		s.book.meta.image.Advance(22)
+		o.at(s.nodes[4]).durable = c.held
+		o.caughtUp(s.World, 4)
+		if c.broken == "" {
+			require.Nil(t, s.failure)
+			continue
+		}
+		s.brokenBy("INV-41", c.broken)
+	}
 }
 
 func TestASessionThatTwoHeartbeatsOutliveIsRefused(t *testing.T) {

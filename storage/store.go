@@ -312,8 +312,8 @@ func (s *Store) guardedJournal() int64 {
 func (s *Store) Free() (int64, error) { return s.fs.Free() }
 
 // Close ends the use of the folder. With clean set it first flushes all logs
-// and leaves the mark of a clean shutdown; else it leaves all as it is, as a
-// crash would.
+// and leaves the mark of a clean shutdown, if there is room for that; else it
+// leaves all as it is, as a crash would.
 func (s *Store) Close(clean bool) error {
 	if errors.Is(s.check(), ErrClosed) {
 		return ErrClosed
@@ -353,7 +353,10 @@ func (s *Store) settle() error {
 	if err := s.journal.trim(); err != nil {
 		return err
 	}
-	return writeClean(s.fs, s.disk)
+	if err := writeClean(s.fs, s.disk); !errors.Is(err, ErrNoRoom) {
+		return err
+	}
+	return nil // all is durable; without the mark the next start has more to read
 }
 
 // sorted lists the logs in the order of their ids.

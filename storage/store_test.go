@@ -291,6 +291,23 @@ func TestAFullDiskCanBeOpened(t *testing.T) {
 	require.Equal(t, bytes.Join(batches, nil), got)
 }
 
+// The mark of a clean shutdown saves time, as indexes and checkpoints do: a disk
+// without room for it does not stand in the way of a shutdown in good order.
+func TestAFullDiskCanBeClosedInGoodOrder(t *testing.T) {
+	d, s := newStore(t, small)
+	do(t, s, effect.CreateLog{Log: logA})
+	batches := fill(t, s, logA, 0, 1, 12)
+	d.SetCapacity(d.Used())
+	require.NoError(t, s.Close(true))
+	d.Crash(chance.New(9))
+	s, found := open(t, d, small)
+	require.False(t, found.Clean)
+	require.Equal(t, record.Offset(36), found.Logs[0].End, "it was flushed all the same")
+	got, err := readAll(s, logA, 0, 36, 1000)
+	require.NoError(t, err)
+	require.Equal(t, bytes.Join(batches, nil), got)
+}
+
 func TestAFailedSyncOrWriteEndsTheStore(t *testing.T) {
 	ends := map[string]func(*Store) error{
 		"flush":   func(s *Store) error { return s.Flush(logA) },

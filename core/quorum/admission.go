@@ -28,6 +28,7 @@ type admission struct {
 	nonce    uint64
 	at       message.Time // next probe
 	got      []heardOf    // by rising id
+	callers  []uint64     // who took this node for a member
 	term     uint64
 	furthest position
 }
@@ -57,10 +58,19 @@ func (a *admission) tick(q *Quorum, now message.Time, out *Out) {
 	}
 }
 
-// asked are the nodes that the configuration names, and those that answers have
-// named since.
+// called notes a node that sends this one what only members are sent. Nobody else
+// may know of it: those that the configuration names may all have left the quorum,
+// before it went to others and from them to this node again.
+func (a *admission) called(from uint64) {
+	if !slices.Contains(a.callers, from) {
+		a.callers = append(a.callers, from)
+	}
+}
+
+// asked are the nodes that the configuration names, those that answers have named
+// since, and the callers.
 func (a *admission) asked(q *Quorum) []uint64 {
-	ids := slices.Clone(q.configured.voters)
+	ids := slices.Concat(q.configured.voters, a.callers)
 	for _, p := range a.sets() {
 		ids = append(ids, p.voters...)
 	}
@@ -92,9 +102,12 @@ func (a *admission) sets() (list []placed) {
 //
 // A voter of the set may have voted, and acknowledged, in it: all the others
 // must answer. If a later set was committed, a majority of this one holds its
-// entry, so one of those that answer tells of it, and it counts as well. A node
-// that is no voter of the set has only to be sure that there is no later one in
-// which it is: for that a majority will do, of those that remember.
+// entry, so one of those that answer tells of it, and it counts as well. Only if
+// the voter was alone there is nobody to tell: it waits until it hears of a later
+// set, and for ever if there is none, for then all that was decided since was on
+// the disk that it has lost. A node that is no voter of the set has only to be sure
+// that there is no later one in which it is: for that a majority will do, of those
+// that remember.
 //
 // Without anybody who remembers, the cluster is new, or so it seems to all that
 // the configuration names: they must agree on who they are.
@@ -106,6 +119,9 @@ func (a *admission) enough(q *Quorum) bool {
 	}
 	for _, s := range sets {
 		if s.votes(q.self) {
+			if len(s.voters) == 1 {
+				return false
+			}
 			if a.count(s.voters, func(*heardOf) bool { return true }) < len(s.voters)-1 {
 				return false
 			}

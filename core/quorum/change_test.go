@@ -131,6 +131,41 @@ func TestAVoterThatJoinedAndLostItsDiskAsksAllVoters(t *testing.T) {
 	c.run(20*message.Second, "it is back", func() bool { return c.nodes[4].q.View().Whole })
 }
 
+// The only voter was joined by others, and those that the configuration names are
+// none any more. It loses its disk: all that they can say is that it decided alone.
+// It waits for those that they do not know of, and learns of them from their calls.
+func TestAVoterThatWasAloneOnceIsNotLetInByThoseThatLeft(t *testing.T) {
+	c := newClub(t, 5, 3, Config{})
+	c.commit("one")
+	one := c.elect()
+	for _, id := range []message.NodeID{one%3 + 1, (one+1)%3 + 1} {
+		require.Empty(t, c.change(id, Remove))
+		c.run(10*message.Second, "it is removed", func() bool { return !slices.Contains(c.voters(), id) })
+	}
+	for _, id := range []message.NodeID{4, 5} {
+		c.join(id)
+		require.Empty(t, c.change(id, AddLearner))
+		c.promote(id)
+	}
+	v, ok := c.propose(c.elect(), "of three others")
+	require.True(t, ok)
+	c.run(10*message.Second, "they have it", func() bool { return c.nodes[one].version() >= v })
+	c.crash(one)
+	c.nodes[one].disk = nil
+	away := func(cut bool) {
+		for _, id := range []message.NodeID{4, 5} {
+			c.cut[[2]message.NodeID{id, one}], c.cut[[2]message.NodeID{one, id}] = cut, cut
+		}
+	}
+	away(true)
+	c.start(one)
+	c.pass(10 * message.Second)
+	require.False(t, c.nodes[one].q.View().Admitted, "who left the quorum does not know what became of it")
+	away(false)
+	c.run(20*message.Second, "it is back", func() bool { return c.nodes[one].version() >= v })
+	require.Equal(t, "of three others", string(c.decided[v].Data))
+}
+
 // A node that was never a voter needs no more than a majority to join: a dead
 // voter must not keep its successor out.
 func TestANodeJoinsWhileAVoterIsDown(t *testing.T) {
@@ -231,26 +266,24 @@ func TestTroubleWhileMembersChange(t *testing.T) {
 	})
 }
 
-// canLose says whether a node's disk may go: in no set of members that anybody
-// knows may it be one of fewer than three voters, and no change may be under way.
+// canLose says whether a member's disk may go: it is not one of fewer than three
+// voters, all the others hold their journals and know of it, and no change is under
+// way. Those that left the quorum may know of older sets.
 func (c *club) canLose(id message.NodeID) bool {
-	var first *Members
+	var newest placed
 	for _, n := range c.ids {
-		j := &c.nodes[n].q.journal
-		if j.identity == nil {
-			return false
-		}
-		sets := j.sets()
-		for _, s := range sets {
-			if s.votes(uint64(id)) && len(s.voters) < 3 {
-				return false
+		for _, s := range c.nodes[n].q.journal.sets() {
+			if s.at >= newest.at && len(s.voters) > 0 {
+				newest = s
 			}
 		}
-		m := c.nodes[n].q.Members()
-		if first == nil {
-			first = &m
-		}
-		if len(sets) > 1 || !slices.Equal(first.Voters, m.Voters) {
+	}
+	if !newest.has(uint64(id)) || len(newest.voters) < 3 {
+		return false
+	}
+	for _, m := range slices.Concat(newest.voters, newest.learners) {
+		j := &c.nodes[message.NodeID(m)].q.journal
+		if j.identity == nil || len(j.sets()) > 1 || !j.present.equal(newest.members) {
 			return false
 		}
 	}

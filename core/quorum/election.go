@@ -26,6 +26,7 @@ func (q *Quorum) Receive(now message.Time, from message.NodeID, data []byte, out
 		q.admission.answered(q, now, uint64(from), *m.answer, out)
 		return
 	case q.node == nil:
+		q.admission.called(uint64(from))
 		return
 	}
 	q.lease(now, out)
@@ -63,7 +64,7 @@ func (q *Quorum) refuses(now message.Time, m *pb.Message, out *Out) bool {
 		}
 		return false
 	case pb.MsgHeartbeat:
-		if m.GetTerm() == q.journal.term && m.GetCommit() > q.journal.last() && !q.whole() {
+		if m.GetTerm() >= q.journal.term && m.GetCommit() > q.journal.last() && !q.whole() {
 			q.outgrow(now, m, out)
 			return true
 		}

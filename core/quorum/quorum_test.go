@@ -169,6 +169,39 @@ func TestAnEmptyVoterGivesNoVoteInTermsThatMayBeSpent(t *testing.T) {
 	require.Equal(t, message.NodeID(2), vote(5000, 4, 10))
 }
 
+// A leader counts on what a voter has acknowledged to it and lost since. The voter
+// may have come back without hearing of that leader's term: the heartbeat that tells
+// it makes the leader step down, whatever its term, and stops nobody.
+func TestALeaderOfALaterTermThatCountsOnLostEntriesStepsDown(t *testing.T) {
+	for _, term := range []uint64{6, 7, 685} {
+		q := New(Config{ClusterID: "club", ID: 1, Voters: []message.NodeID{1, 2, 3}}, nil, "", chance.New(1), 0)
+		three := members{voters: []uint64{1, 2, 3}}
+		for _, id := range []message.NodeID{2, 3} {
+			seen := answer{nonce: q.admission.nonce, term: 6, end: position{6, 36}, first: three, sets: []placed{{0, three}}}
+			q.Receive(1, id, encodeAnswer(q.mark, seen), &Out{Out: &effect.Out{}})
+		}
+		q.Saved(2, q.seq, &Out{Out: &effect.Out{}})
+		out := &Out{Out: &effect.Out{}}
+		q.Receive(3, 2, encodeEngine(q.mark, &pb.Message{
+			Type: pb.MsgHeartbeat.Enum(), Term: &term, Commit: new(uint64(101)),
+		}), out)
+		q.Saved(4, q.seq, out)
+		var answered []uint64
+		for _, e := range out.List {
+			switch e := e.(type) {
+			case effect.Halt:
+				t.Fatal(e.Reason)
+			case effect.Send:
+				m, err := decode(e.Msg.(*message.Quorum).Data, q.mark, 1, 2)
+				require.NoError(t, err)
+				require.Equal(t, message.NodeID(2), e.To)
+				answered = append(answered, m.engine.GetTerm())
+			}
+		}
+		require.Equal(t, []uint64{term + 1}, answered)
+	}
+}
+
 // A leader that has won but not yet committed an entry of its own does not
 // know what is committed (KAFKA-12619).
 func TestALeaderServesOnlyOnceItsOwnEntryIsCommitted(t *testing.T) {

@@ -41,6 +41,9 @@ type View struct {
 	Whole    bool    // false: a voter that lost its journal and has not caught up
 	Mute     string  // why it takes no part for good
 	Members  Members // as of Applied; must not be changed
+	// MembersAt is the entry that made Members; 0: there was none, they are those of
+	// the beginning.
+	MembersAt message.Version
 }
 
 // Leader is the leader of the present term, as far as known.
@@ -66,6 +69,7 @@ func (q *Quorum) View() View {
 		Whole:     q.whole(),
 		Mute:      q.mute,
 		Members:   q.public,
+		MembersAt: message.Version(q.journal.present.at),
 	}
 	if term, err := q.journal.Term(q.journal.commit); err == nil {
 		v.CommitTerm = Term(term)
