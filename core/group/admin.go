@@ -38,7 +38,7 @@ func (s *shard) deleteGroup(r *message.DeleteGroup) message.Reply {
 	switch {
 	case g == nil:
 		return &message.DeleteGroupReply{Code: message.GroupIDNotFound}
-	case len(g.seats) > 0:
+	case len(g.seats) > 0, len(g.pending) > 0: // what a transaction commits must find its group
 		return &message.DeleteGroupReply{Code: message.NonEmptyGroup}
 	}
 	s.removeGroup(g)
@@ -59,7 +59,7 @@ func (c *Coordinator) list(now message.Now, token message.Token, out *Out) {
 	l := &listing{token: token, reply: &message.ListGroupsReply{}}
 	for _, s := range c.shards.Books() {
 		if s.Phase() != ledger.Serving {
-			l.Failed(message.CoordinatorLoadInProgress, out)
+			l.Failed(message.CoordinatorLoadInProgress, &out.Out)
 			return
 		}
 	}
@@ -73,14 +73,14 @@ func (c *Coordinator) list(now message.Now, token message.Token, out *Out) {
 	for _, s := range c.shards.Books() {
 		if s.Pending() > 0 {
 			l.waiting++
-			s.Tell(now, l, ledger.Written, out)
+			s.Tell(now, l, ledger.Written, &out.Out)
 		}
 	}
-	l.Ready(now, out)
+	l.Ready(now, &out.Out)
 }
 
 // Ready says that one more part is committed.
-func (l *listing) Ready(_ message.Now, out *Out) {
+func (l *listing) Ready(_ message.Now, out *ledger.Out) {
 	if l.waiting--; l.waiting == 0 && !l.over {
 		l.over = true
 		out.Replies = append(out.Replies, Reply{Token: l.token, Msg: l.reply})
@@ -88,7 +88,7 @@ func (l *listing) Ready(_ message.Now, out *Out) {
 }
 
 // Failed answers that not all can be told now.
-func (l *listing) Failed(_ message.Code, out *Out) {
+func (l *listing) Failed(_ message.Code, out *ledger.Out) {
 	if !l.over {
 		l.over = true
 		out.Replies = append(out.Replies, Reply{Token: l.token, Msg: &message.ListGroupsReply{Code: message.CoordinatorLoadInProgress}})

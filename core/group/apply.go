@@ -14,8 +14,12 @@ import (
 // can leave: a member may come before its group, and what is removed need not
 // be there.
 func (s *state) apply(c change) {
-	if c.key.kind == kindFloor {
+	switch c.key.kind {
+	case kindFloor:
 		s.applyFloor(c.value)
+		return
+	case kindProducer:
+		s.applyProducer(c.key.producer, c.value)
 		return
 	}
 	g := s.groups[c.key.group]
@@ -35,8 +39,10 @@ func (s *state) apply(c change) {
 		s.applyTarget(g, c.key.member, c.value)
 	case kindOffset:
 		s.applyOffset(g, c.key.id, c.value)
+	case kindPending:
+		s.applyPending(g, c.key.producer, c.key.id, c.value)
 	}
-	if !g.made && len(g.members) == 0 && len(g.targets) == 0 && len(g.offsets) == 0 {
+	if !g.made && len(g.members) == 0 && len(g.targets) == 0 && len(g.offsets) == 0 && len(g.pending) == 0 {
 		s.timers.Stop(&g.timer)
 		delete(s.groups, g.name)
 	}
@@ -106,7 +112,7 @@ func (g *group) seat(id string) *member {
 		g.readers = map[string]int{}
 	}
 	m := &member{id: id, revokeEnds: message.Never}
-	m.timer.Due = waits{g, m}
+	m.timer.Due = waits{group: g, member: m}
 	g.members[id] = m
 	at, _ := seatOf(g, id)
 	g.seats = slices.Insert(g.seats, at, m)
@@ -202,6 +208,68 @@ func (s *state) applyOffset(g *group, id record.PartitionID, v value) {
 		g.stored[id.Topic]++
 	}
 	g.offsets[id] = v.(offsetValue)
+}
+
+func (s *state) applyPending(g *group, producer record.ProducerID, id record.PartitionID, v value) {
+	if _, was := g.pending[producer][id]; was {
+		s.keys--
+		delete(g.pending[producer], id)
+		if g.unstable[id]--; g.unstable[id] == 0 {
+			delete(g.unstable, id)
+		}
+	}
+	if v != nil {
+		s.keys++
+		if g.pending == nil {
+			g.pending = map[record.ProducerID]map[record.PartitionID]pendingValue{}
+			g.unstable = map[record.PartitionID]int{}
+		}
+		if g.pending[producer] == nil {
+			g.pending[producer] = map[record.PartitionID]pendingValue{}
+		}
+		g.pending[producer][id] = v.(pendingValue)
+		g.unstable[id]++
+	}
+	s.opened(g, producer)
+}
+
+// opened brings the index of a producer's groups up to date.
+func (s *state) opened(g *group, producer record.ProducerID) {
+	names := s.open[producer]
+	at, listed := slices.BinarySearch(names, g.name)
+	switch has := len(g.pending[producer]) > 0; {
+	case has && !listed:
+		s.open[producer] = slices.Insert(names, at, g.name)
+	case has:
+	case len(names) == 1 && listed:
+		delete(s.open, producer)
+	case listed:
+		s.open[producer] = slices.Delete(names, at, at+1)
+	}
+	if len(g.pending[producer]) == 0 {
+		delete(g.pending, producer)
+	}
+}
+
+func (s *state) applyProducer(id record.ProducerID, v value) {
+	f := s.fences[id]
+	if f != nil {
+		s.keys--
+	}
+	if v == nil {
+		if f != nil {
+			s.timers.Stop(&f.timer)
+			delete(s.fences, id)
+		}
+		return
+	}
+	s.keys++
+	if f == nil {
+		f = &fence{id: id}
+		f.timer.Due.fence = f
+		s.fences[id] = f
+	}
+	f.producerValue = v.(producerValue)
 }
 
 // reindex derives everything anew after a replay. Replay may pass through

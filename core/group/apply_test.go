@@ -35,7 +35,7 @@ func TestWhatIsRemovedLeavesNothing(t *testing.T) {
 	for _, c := range samples() {
 		s.apply(c)
 	}
-	require.Equal(t, 3, s.keys, "floor, group and target")
+	require.Equal(t, 4, s.keys, "floor, group, target and fence")
 	for _, c := range samples() {
 		s.apply(change{c.key, nil})
 	}

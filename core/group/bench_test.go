@@ -63,14 +63,18 @@ type bench struct {
 	trims   []Trim
 	token   message.Token
 	answers map[message.Token]message.Reply
+
+	questions []Verify // to coordinators of transactions, not answered
+	ticket    uint64   // of the marker that came last
+	resolved  map[uint64]message.Code
 }
 
 func newBench(t tester, cfg Config) *bench {
 	b := &bench{
 		t: t, cfg: cfg,
 		topics:  &topicTable{rows: map[string]topicRow{}, last: 100},
-		answers: map[message.Token]message.Reply{},
-		now:     message.Now{Mono: 1000, Wall: 1_700_000_000_000},
+		answers: map[message.Token]message.Reply{}, resolved: map[uint64]message.Code{},
+		now: message.Now{Mono: 1000, Wall: 1_700_000_000_000},
 	}
 	b.topics.rows[TopicName] = topicRow{name: TopicName, id: 1, partitions: 1, ok: true}
 	b.failover()
@@ -95,7 +99,7 @@ func (b *bench) takeOver() {
 		b.end = b.endOf(n - 1)
 	}
 	b.epoch++
-	b.out = Out{}
+	b.out, b.questions = Out{}, nil
 	b.c = New(b.cfg)
 	b.c.Topics(b.now, b.topics, nil, &b.out)
 	b.c.Lead(b.now, 0, b.epoch, &b.out)
@@ -136,6 +140,11 @@ func (b *bench) settle() {
 		for _, r := range out.Replies {
 			require.NotContains(b.t, b.answers, r.Token, "answered twice")
 			b.answers[r.Token] = r.Msg
+		}
+		b.questions = append(b.questions, out.Verify...)
+		for _, r := range out.Resolved {
+			require.NotContains(b.t, b.resolved, r.Ticket, "answered twice")
+			b.resolved[r.Ticket] = r.Code
 		}
 		for _, a := range out.Appends {
 			b.append(a)

@@ -26,6 +26,22 @@ func (c *Coordinator) check(m message.Request) *refusal {
 		if m.Member == "" && m.MemberEpoch >= 0 {
 			return refused(message.UnknownMemberID, "a commit with a member epoch needs the member's id")
 		}
+	case *message.CommitTransactionOffsets:
+		return checkTransaction(m)
+	}
+	return nil
+}
+
+func checkTransaction(m *message.CommitTransactionOffsets) *refusal {
+	switch {
+	case m.Member == "" && m.MemberEpoch >= 0:
+		return refused(message.UnknownMemberID, "a commit with a member epoch needs the member's id")
+	case m.TransactionalID == "" || len(m.TransactionalID) > maxName:
+		return refused(message.InvalidRequest, "a transactional id has 1 to %d bytes; this one has %d", maxName, len(m.TransactionalID))
+	case m.ID < 0 || m.Epoch < 0:
+		return refused(message.InvalidRequest, "producer %d with epoch %d: a transaction needs the id and the epoch that its coordinator gave out", m.ID, m.Epoch)
+	case len(m.Offsets) == 0:
+		return refused(message.InvalidRequest, "a commit names at least one position")
 	}
 	return nil
 }

@@ -49,6 +49,12 @@ func appendKey(b []byte, k key) []byte {
 		b = appendText(b, k.group)
 		b = binary.AppendUvarint(b, uint64(k.id.Topic))
 		b = binary.AppendUvarint(b, uint64(k.id.Index))
+	case kindPending:
+		b = binary.AppendUvarint(appendText(b, k.group), uint64(k.producer))
+		b = binary.AppendUvarint(b, uint64(k.id.Topic))
+		b = binary.AppendUvarint(b, uint64(k.id.Index))
+	case kindProducer:
+		b = binary.AppendUvarint(b, uint64(k.producer))
 	}
 	return b
 }
@@ -67,14 +73,25 @@ func appendValue(b []byte, v value) []byte {
 	case targetValue:
 		b = appendPartitions(b, v.partitions)
 	case offsetValue:
-		b = binary.AppendVarint(b, int64(v.offset))
-		b = binary.AppendVarint(b, int64(v.leaderEpoch))
-		b = appendText(b, v.note)
+		b = appendOffset(b, v)
+	case pendingValue:
+		b = appendOffset(binary.AppendVarint(b, int64(v.epoch)), v.position)
+	case producerValue:
+		b = binary.AppendVarint(b, int64(v.epoch))
+		b = binary.AppendVarint(b, int64(v.coordinator))
 		b = binary.AppendVarint(b, int64(v.at))
-		if v.by.number > 0 {
-			b = binary.AppendVarint(appendText(b, v.by.member), int64(v.by.epoch))
-			b = binary.AppendUvarint(b, v.by.number)
-		}
+	}
+	return b
+}
+
+func appendOffset(b []byte, v offsetValue) []byte {
+	b = binary.AppendVarint(b, int64(v.offset))
+	b = binary.AppendVarint(b, int64(v.leaderEpoch))
+	b = appendText(b, v.note)
+	b = binary.AppendVarint(b, int64(v.at))
+	if v.by.number > 0 {
+		b = binary.AppendVarint(appendText(b, v.by.member), int64(v.by.epoch))
+		b = binary.AppendUvarint(b, v.by.number)
 	}
 	return b
 }
@@ -174,6 +191,11 @@ func (r *reader) key() key {
 	case kindOffset:
 		k.group = r.text()
 		k.id = record.PartitionID{Topic: record.TopicID(r.uvarint()), Index: r.index()}
+	case kindPending:
+		k.group, k.producer = r.text(), r.producer()
+		k.id = record.PartitionID{Topic: record.TopicID(r.uvarint()), Index: r.index()}
+	case kindProducer:
+		k.producer = r.producer()
 	default:
 		if r.err == nil {
 			r.fail(fmt.Errorf("has kind %d, which this release does not know", k.kind))
@@ -192,7 +214,15 @@ func (r *reader) value(k kind) value {
 		return r.member()
 	case kindTarget:
 		return targetValue{r.partitions()}
+	case kindPending:
+		return pendingValue{r.epoch(), r.offset()}
+	case kindProducer:
+		return producerValue{r.epoch(), record.LeaderEpoch(r.int32()), record.Timestamp(r.varint())}
 	}
+	return r.offset()
+}
+
+func (r *reader) offset() offsetValue {
 	v := offsetValue{
 		offset:      record.Offset(r.varint()),
 		leaderEpoch: record.LeaderEpoch(r.int32()),
@@ -273,6 +303,24 @@ func (r *reader) int32() int32 {
 		return 0
 	}
 	return int32(v)
+}
+
+func (r *reader) producer() record.ProducerID {
+	v := r.uvarint()
+	if v > math.MaxInt64 {
+		r.fail(errRange)
+		return 0
+	}
+	return record.ProducerID(v)
+}
+
+func (r *reader) epoch() record.ProducerEpoch {
+	v := r.varint()
+	if v < 0 || v > math.MaxInt16 {
+		r.fail(errRange)
+		return 0
+	}
+	return record.ProducerEpoch(v)
 }
 
 func (r *reader) index() int32 {

@@ -29,6 +29,12 @@ func samples() []change {
 			offset: 42, leaderEpoch: 7, at: 1_700_000_000_000, by: turn{member: "m", epoch: 3, number: 9},
 		}},
 		{key{kind: kindOffset, group: "g", id: record.PartitionID{Topic: 3, Index: 1}}, nil},
+		{pendingKey("g", 70_000, record.PartitionID{Topic: 3, Index: 1}), pendingValue{epoch: 300, position: offsetValue{
+			offset: 43, leaderEpoch: 7, note: "n", at: 1_700_000_000_000, by: turn{member: "m", epoch: 3, number: 10},
+		}}},
+		{pendingKey("g", 70_000, record.PartitionID{Topic: 3, Index: 1}), nil},
+		{key{kind: kindProducer, producer: 70_000}, nil},
+		{key{kind: kindProducer, producer: 70_000}, producerValue{epoch: 301, coordinator: 5, at: 1_700_000_000_000}},
 	}
 }
 
@@ -63,6 +69,12 @@ func TestTheFormatStays(t *testing.T) {
 	k, v = encoded(samples()[7])
 	require.Equal(t, "\x06\x01g\x03\x01", string(k))
 	require.Equal(t, "\x00\x54\x01\x01n\x80\xa0\xab\xfe\xf9b", string(v))
+	k, v = encoded(samples()[10])
+	require.Equal(t, "\x07\x01g\xf0\xa2\x04\x03\x01", string(k))
+	require.Equal(t, "\x00\xd8\x04\x56\x0e\x01n\x80\xa0\xab\xfe\xf9b\x01m\x06\x0a", string(v))
+	k, v = encoded(samples()[13])
+	require.Equal(t, "\x08\xf0\xa2\x04", string(k))
+	require.Equal(t, "\x00\xda\x04\x0a\x80\xa0\xab\xfe\xf9b", string(v))
 }
 
 func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {
@@ -78,6 +90,8 @@ func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {
 		"big epoch":       {"\x02", "\x00\xff\xff\xff\xff\xff\x01", "the value holds a number out of range"},
 		"false count":     {"\x05\x01g\x01m", "\x00\x7f\x01\x01", "the value ends too early"},
 		"repeated":        {"\x05\x01g\x01m", "\x00\x02\x01\x01\x00\x00", "the value holds a set out of order"},
+		"negative epoch":  {"\x08\x01", "\x00\x01\x00\x00", "the value holds a number out of range"},
+		"large producer":  {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x00\x00\x00\x00", "the key holds a number out of range"},
 		"index too large": {"\x05\x01g\x01m", "\x00\x02\x01\xff\xff\xff\xff\x07\x00\x01", "the value holds a number out of range"},
 	} {
 		_, err := decode([]byte(c.k), []byte(c.v))

@@ -18,6 +18,10 @@ type Config struct {
 	MaxNote             int              // bytes of GroupOffset.Note; 4096
 	OffsetRetention     message.Duration // life of the offsets of an empty group; 7 days
 	EmptyGroupRetention message.Duration // life of an empty group without offsets; 1 h
+	ProducerIdle        message.Duration // how long the end of a silent producer's last transaction is remembered; 7 days
+	VerifyRetry         message.Duration // until a question to a transaction coordinator is asked again; 500 ms
+	VerifyPause         message.Duration // ... after it could not tell yet; 5 ms, doubled up to 1 s
+	VerifyTimeout       message.Duration // until who waits for it is answered; 5 s
 	Ledger              ledger.Config    // how the shards are kept; its Topic is TopicName
 }
 
@@ -31,6 +35,10 @@ func (c Config) withDefaults() Config {
 	c.EmptyGroupRetention = cmp.Or(c.EmptyGroupRetention, message.Hour)
 	c.MaxMembers = cmp.Or(c.MaxMembers, 1000)
 	c.MaxNote = cmp.Or(c.MaxNote, 4096)
+	c.ProducerIdle = cmp.Or(c.ProducerIdle, 7*24*message.Hour)
+	c.VerifyRetry = cmp.Or(c.VerifyRetry, 500*message.Millisecond)
+	c.VerifyPause = cmp.Or(c.VerifyPause, 5*message.Millisecond)
+	c.VerifyTimeout = cmp.Or(c.VerifyTimeout, 5*message.Second)
 	c.Ledger.Topic = TopicName
 	return c
 }

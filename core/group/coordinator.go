@@ -14,6 +14,13 @@
 // tells a member gives it no right that a commit, which does need the log, would
 // not check again.
 //
+// # Transactions
+//
+// Positions that are committed as part of a transaction are pending until its
+// marker comes, told apart by producer (KIP-98, KIP-447): see pending.go. The
+// shard's log has no transactional batches; pending positions and the ends of
+// transactions are records like all others.
+//
 // # Epochs
 //
 // All epochs of a group come from one counter that only rises, also over the
@@ -38,13 +45,20 @@ type Coordinator struct {
 	topics TopicView
 	known  map[record.TopicID]topicRow // as of the last call of Topics
 	shards *ledger.Set[change, *shard]
+	asking map[uint64]*question // by ticket
+	ticket uint64               // the one given out last
+
+	// For the Out of this call, from rooms below that could not put it there.
+	replies  []Reply
+	verify   []Verify
+	resolved []Resolved
 }
 
 // New returns a coordinator that leads nothing. It needs no randomness.
 func New(cfg Config) *Coordinator {
-	c := &Coordinator{cfg: cfg.withDefaults(), known: map[record.TopicID]topicRow{}}
+	c := &Coordinator{cfg: cfg.withDefaults(), known: map[record.TopicID]topicRow{}, asking: map[uint64]*question{}}
 	c.shards = ledger.NewSet(c.cfg.Ledger, func(l *ledger.Ledger[change]) *shard {
-		return &shard{Ledger: l, home: c, state: newState()}
+		return &shard{Ledger: l, home: c, state: newState(), questions: map[asked]*question{}}
 	})
 	return c
 }
@@ -52,30 +66,37 @@ func New(cfg Config) *Coordinator {
 // Lead starts the leadership of a shard in an epoch: it is loaded before it
 // serves. Ignored unless epoch is higher than any that was led or resigned.
 func (c *Coordinator) Lead(_ message.Now, index int32, epoch record.LeaderEpoch, out *Out) {
-	c.shards.Lead(index, epoch, out)
+	c.shards.Lead(index, epoch, &out.Out)
+	c.collect(out)
 }
 
 // Resign ends the leadership of a shard in every epoch up to epoch, forgets
 // its state and answers NotCoordinator to those who wait.
 func (c *Coordinator) Resign(_ message.Now, index int32, epoch record.LeaderEpoch, out *Out) {
-	c.shards.Resign(index, epoch, out)
+	c.shards.Resign(index, epoch, &out.Out)
+	c.collect(out)
 }
 
 // Replayed hands over the next committed batches of a Load, in order from the
 // log start; done says that these were the last, and the shard begins to serve.
 // The batches may be changed after the call.
 func (c *Coordinator) Replayed(now message.Now, index int32, epoch record.LeaderEpoch, batches []byte, done bool, out *Out) {
-	c.shards.Replayed(now, index, epoch, batches, done, out)
+	c.shards.Replayed(now, index, epoch, batches, done, &out.Out)
+	c.collect(out)
 }
 
 // Wrote completes the Append of a ticket: code None says that it is committed
 // with its first record at base. Completions come in the order of the appends.
 func (c *Coordinator) Wrote(now message.Now, ticket uint64, code message.Code, base record.Offset, out *Out) {
-	c.shards.Wrote(now, ticket, code, base, out)
+	c.shards.Wrote(now, ticket, code, base, &out.Out)
+	c.collect(out)
 }
 
 // Tick lets deadlines pass.
-func (c *Coordinator) Tick(now message.Now, out *Out) { c.shards.Tick(now, out) }
+func (c *Coordinator) Tick(now message.Now, out *Out) {
+	c.shards.Tick(now, &out.Out)
+	c.collect(out)
+}
 
 // Wake is when the next Tick is wanted; message.Never when nothing waits.
 func (c *Coordinator) Wake() message.Time { return c.shards.Wake() }
@@ -99,8 +120,22 @@ func (c *Coordinator) Topics(now message.Now, view TopicView, changed []record.T
 		for _, name := range order.Keys(s.state.groups) {
 			s.adapt(now, s.state.groups[name], changed, changed == nil)
 		}
-		s.Flush(now, out)
+		s.Flush(now, &out.Out)
 	}
+	c.collect(out)
+}
+
+// collect hands over what rooms below could not put into the Out.
+func (c *Coordinator) collect(out *Out) {
+	if len(c.replies) > 0 {
+		out.Replies = append(out.Replies, c.replies...)
+		clear(c.replies)
+		c.replies = c.replies[:0]
+	}
+	out.Verify = append(out.Verify, c.verify...)
+	out.Resolved = append(out.Resolved, c.resolved...)
+	clear(c.verify)
+	c.verify, c.resolved = c.verify[:0], c.resolved[:0]
 }
 
 // news is what of the topics differs from what was known: leaders and in-sync

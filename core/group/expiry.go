@@ -12,7 +12,11 @@ func (s *shard) expire(now message.Now) {
 	var bereft []*group
 	for s.state.timers.Next() <= now.Mono {
 		t := s.state.timers.First()
-		g, m := t.Due.group, t.Due.member
+		g, m, f := t.Due.group, t.Due.member, t.Due.fence
+		if f != nil {
+			s.expireFence(now, f)
+			continue
+		}
 		if m == nil {
 			s.state.timers.Stop(t)
 			s.expireGroup(now, g)
@@ -37,7 +41,7 @@ func (s *shard) expire(now message.Now) {
 // after a commit from outside, whichever is later (KIP-211). The times are wall
 // times, which may jump: so the timer only says when to look.
 func (s *shard) expireGroup(now message.Now, g *group) {
-	if len(g.seats) > 0 {
+	if len(g.seats) > 0 || len(g.pending) > 0 { // the end of the transaction has it looked at again
 		return
 	}
 	keep := milliseconds(s.home.cfg.OffsetRetention)
@@ -69,9 +73,35 @@ func (s *shard) armGroup(now message.Now, g *group) {
 }
 
 func (s *shard) armGroupAt(now message.Now, g *group, wall record.Timestamp) {
+	s.state.timers.Sooner(&g.timer, s.at(now, wall))
+}
+
+// at is when a wall time comes, as far as can be known now.
+func (s *shard) at(now message.Now, wall record.Timestamp) message.Time {
 	const longest = 365 * 24 * message.Hour // a clock that is set back by years must not overflow
 	wait := message.Duration(max(0, wall-now.Wall))
-	s.state.timers.Sooner(&g.timer, now.Mono.Add(min(wait, longest/message.Millisecond)*message.Millisecond))
+	return now.Mono.Add(min(wait, longest/message.Millisecond) * message.Millisecond)
+}
+
+// expireFence forgets a producer that has been silent for so long that nothing of
+// it can be under way any more.
+func (s *shard) expireFence(now message.Now, f *fence) {
+	s.state.timers.Stop(&f.timer)
+	if f.at+milliseconds(s.home.cfg.ProducerIdle) <= now.Wall && len(s.state.open[f.id]) == 0 {
+		s.write(key{kind: kindProducer, producer: f.id}, nil)
+		return
+	}
+	s.armFence(now, f)
+}
+
+// armFence has a fence looked at when it may be over.
+func (s *shard) armFence(now message.Now, f *fence) {
+	idle := milliseconds(s.home.cfg.ProducerIdle)
+	over := f.at + idle
+	if over <= now.Wall {
+		over = now.Wall + idle // it has a transaction open
+	}
+	s.state.timers.Set(&f.timer, s.at(now, over))
 }
 
 func milliseconds(d message.Duration) record.Timestamp {

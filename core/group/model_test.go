@@ -26,6 +26,10 @@ type world struct {
 	commits   map[message.Token]message.GroupOffset
 	fetches   map[message.Token]map[record.PartitionID]record.Offset
 	named     int
+
+	tellers []*teller // producers of transactions
+	told    []told    // what coordinators of transactions have said, on its way
+	stables map[message.Token][]record.Offset
 }
 
 // actor is a process that may lose replies.
@@ -42,8 +46,10 @@ func newWorld(rt *rapid.T) *world {
 		bench: newBench(rt, Config{MaxMembers: 6, Ledger: ledger.Config{SnapshotMinimum: 40, SnapshotFactor: 2, MaxBatchBytes: 400}}),
 		rt:    rt, floor: map[record.PartitionID]record.Offset{},
 		commits: map[message.Token]message.GroupOffset{}, fetches: map[message.Token]map[record.PartitionID]record.Offset{},
+		stables: map[message.Token][]record.Offset{},
 	}
 	w.hold = true
+	w.tellers = w.newTellers()
 	w.topic("t0", 3)
 	w.topic("t1", 2)
 	w.flushed()
@@ -307,6 +313,7 @@ func (w *world) moveCoordinator() {
 		w.failover()
 	}
 	w.pass(1) // requests of before are never answered
+	w.told = nil
 }
 
 func (w *world) wait() {
@@ -338,6 +345,7 @@ func (w *world) revive() {
 // check holds after every step.
 func (w *world) check() {
 	w.collect()
+	w.hearTellers()
 	w.trim()
 	w.sound()
 	if _, serving := w.c.Digest(0); !serving {
@@ -394,6 +402,7 @@ func (w *world) rest() {
 	}
 	w.fetchAll()
 	w.check()
+	w.settleTellers()
 }
 
 // round is a quiet time: everybody's heartbeat is heard.
@@ -417,21 +426,28 @@ func (w *world) beatAndHear() {
 	}
 }
 
-func TestWhateverHappensThereIsOneOwnerAndNothingIsForgotten(t *testing.T) {
-	type action struct {
-		weight int
-		act    func(*world)
+type action struct {
+	weight int
+	act    func(*world)
+}
+
+// shuffled is a deck to draw from.
+func shuffled(actions []action) (deck []func(*world)) {
+	for _, a := range actions {
+		deck = append(deck, slices.Repeat([]func(*world){a.act}, a.weight)...)
 	}
+	return deck
+}
+
+func TestWhateverHappensThereIsOneOwnerAndNothingIsForgotten(t *testing.T) {
 	actions := []action{
 		{2, (*world).spawn}, {6, (*world).heartbeat}, {10, (*world).beatAndHear}, {3, (*world).round}, {4, (*world).quiet},
 		{5, (*world).hear}, {2, (*world).resubscribe}, {2, (*world).leave}, {1, (*world).crash}, {8, (*world).commitOne},
 		{3, (*world).fetchAll}, {4, (*world).haunt}, {2, (*world).retopic}, {6, (*world).someCommit}, {1, (*world).fail},
 		{2, (*world).moveCoordinator}, {2, (*world).wait}, {1, (*world).obliterate}, {1, (*world).revive},
+		{10, (*world).tell}, {5, (*world).judge}, {6, (*world).bring}, {3, (*world).look},
 	}
-	var deck []func(*world)
-	for _, a := range actions {
-		deck = append(deck, slices.Repeat([]func(*world){a.act}, a.weight)...)
-	}
+	deck := shuffled(actions)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
 		w.spawn()

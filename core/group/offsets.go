@@ -76,11 +76,7 @@ func (s *shard) current(g *group, id string, epoch message.MemberEpoch) (*member
 // of it, leaves no record; one from outside does, since it lengthens the life of
 // the offset.
 func (s *shard) store(now message.Now, name string, g *group, by turn, inside bool, o message.GroupOffset) *group {
-	if g == nil || !g.made {
-		s.write(key{kind: kindGroup, group: name}, groupValue{epoch: s.state.floor, emptySince: now.Wall})
-		g = s.state.groups[name]
-		s.armGroup(now, g)
-	}
+	g = s.made(now, name, g)
 	v := offsetValue{offset: o.Offset, leaderEpoch: o.LeaderEpoch, note: o.Note, at: now.Wall, by: by}
 	if old, had := g.offsets[o.ID]; inside && had {
 		old.at = v.at
@@ -95,6 +91,16 @@ func (s *shard) store(now message.Now, name string, g *group, by turn, inside bo
 	return g
 }
 
+// made is the group, which is made if it is not there yet.
+func (s *shard) made(now message.Now, name string, g *group) *group {
+	if g == nil || !g.made {
+		s.write(key{kind: kindGroup, group: name}, groupValue{epoch: s.state.floor, emptySince: now.Wall})
+		g = s.state.groups[name]
+		s.armGroup(now, g)
+	}
+	return g
+}
+
 // fetch decides a FetchOffsets. A group that does not exist has no positions.
 func (s *shard) fetch(r *message.FetchOffsets) message.Reply {
 	g := s.state.groups[r.Group]
@@ -102,6 +108,9 @@ func (s *shard) fetch(r *message.FetchOffsets) message.Reply {
 		if _, code := s.current(g, r.Member, r.MemberEpoch); code != message.None {
 			return message.Fail(r, code, "")
 		}
+	}
+	if r.Stable && g.isUnstable(r.IDs) {
+		return message.Fail(r, message.UnstableOffsetCommit, "")
 	}
 	ids := r.IDs
 	if ids == nil && g != nil {
@@ -126,7 +135,7 @@ func (g *group) positions(ids []record.PartitionID) []message.GroupOffset {
 }
 
 // deleteOffsets decides a DeleteOffsets: positions of topics that a member
-// subscribes to stay.
+// subscribes to stay, and those that a transaction may still set.
 func (s *shard) deleteOffsets(now message.Now, r *message.DeleteOffsets) message.Reply {
 	g := s.state.groups[r.Group]
 	if g == nil {
@@ -143,6 +152,8 @@ func (s *shard) deleteOffsets(now message.Now, r *message.DeleteOffsets) message
 		reply.Offsets[i] = message.CommittedOffset{ID: id}
 		if slices.Contains(read, id.Topic) {
 			reply.Offsets[i].Code = message.GroupSubscribedToTopic
+		} else if g.unstable[id] > 0 {
+			reply.Offsets[i].Code = message.UnstableOffsetCommit
 		} else if _, had := g.offsets[id]; had {
 			s.write(key{kind: kindOffset, group: g.name, id: id}, nil)
 		}

@@ -12,9 +12,15 @@ type TopicView interface {
 	ByID(id record.TopicID) (name string, partitions int32, ok bool)
 }
 
-// What one call wants done.
+// Out gathers what one call wants done.
+type Out struct {
+	ledger.Out
+	Verify   []Verify
+	Resolved []Resolved
+}
+
+// What the ledger wants done.
 type (
-	Out    = ledger.Out
 	Reply  = ledger.Reply
 	Append = ledger.Append
 	Load   = ledger.Load

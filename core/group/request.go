@@ -8,7 +8,7 @@ import (
 )
 
 // Request handles a client's GroupHeartbeat, CommitOffsets, FetchOffsets,
-// ListGroups, DescribeGroup, DeleteGroup or DeleteOffsets. It is answered
+// CommitTransactionOffsets, ListGroups, DescribeGroup, DeleteGroup or DeleteOffsets. It is answered
 // exactly once, now or in a later call. (FindCoordinator is not handled here.)
 func (c *Coordinator) Request(now message.Now, token message.Token, m message.Request, out *Out) {
 	if _, ok := m.(*message.ListGroups); ok {
@@ -28,14 +28,16 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 		c.refuse(token, m, *no, out)
 		return
 	}
-	reply := s.handle(now, m)
-	switch m.(type) {
+	switch m := m.(type) {
+	case *message.CommitTransactionOffsets:
+		s.enlist(now, token, m, out)
 	case *message.FetchOffsets, *message.DescribeGroup:
-		s.Answer(now, token, m, reply, ledger.Confirmed, out)
+		s.Answer(now, token, m, s.handle(now, m), ledger.Confirmed, &out.Out)
 	default:
-		s.Answer(now, token, m, reply, ledger.Written, out)
+		s.Answer(now, token, m, s.handle(now, m), ledger.Written, &out.Out)
 	}
-	s.Flush(now, out)
+	s.Flush(now, &out.Out)
+	c.collect(out)
 }
 
 // refusal is why a request is not granted.
@@ -85,6 +87,8 @@ func groupOf(m message.Request) (name string, known bool) {
 	case *message.GroupHeartbeat:
 		return m.Group, true
 	case *message.CommitOffsets:
+		return m.Group, true
+	case *message.CommitTransactionOffsets:
 		return m.Group, true
 	case *message.FetchOffsets:
 		return m.Group, true

@@ -11,13 +11,21 @@ type shard struct {
 	*ledger.Ledger[change]
 	home  *Coordinator
 	state *state
+
+	questions map[asked]*question // to transaction coordinators
+	held      int                 // requests that wait for them
+	impatient questionTimers
 }
 
 // write is how a handler decides.
 func (s *shard) write(k key, v value) { s.Decide(change{k, v}) }
 
-// Reset forgets all groups.
-func (s *shard) Reset() { s.state = newState() }
+// Reset forgets all groups. Nothing was stored for those who wait for the
+// coordinator of a transaction: they may ask again.
+func (s *shard) Reset() {
+	s.state = newState()
+	s.dropQuestions()
+}
 
 // Apply takes a change, decided now or replayed.
 func (s *shard) Apply(c change) { s.state.apply(c) }
@@ -26,10 +34,13 @@ func (s *shard) Apply(c change) { s.state.apply(c) }
 func (s *shard) Decode(key, value []byte) (change, error) { return decode(key, value) }
 
 // Next is when the first deadline is due.
-func (s *shard) Next() message.Time { return s.state.timers.Next() }
+func (s *shard) Next() message.Time { return min(s.state.timers.Next(), s.impatient.Next()) }
 
 // Expire acts on the deadlines that have passed.
-func (s *shard) Expire(now message.Now, _ *Out) { s.expire(now) }
+func (s *shard) Expire(now message.Now, _ *ledger.Out) {
+	s.expire(now)
+	s.askAgain(now)
+}
 
 // Live is how many records make the state.
 func (s *shard) Live() int { return s.state.keys }
@@ -37,13 +48,13 @@ func (s *shard) Live() int { return s.state.keys }
 // Fault is the broken invariant, if one is.
 func (s *shard) Fault() string { return s.state.fault }
 
-// Head is the floor: without it a group that was removed could come back under
-// an old epoch.
+// Head is the floor, without which a group that was removed could come back under
+// an old epoch, and the fences of producers, without which a position could become
+// pending whose transaction has ended.
 func (s *shard) Head() []change {
-	if s.state.floor != 0 {
-		return []change{{key{kind: kindFloor}, floorValue{s.state.floor}}}
-	}
-	return nil
+	var head []change
+	s.state.head(func(c change) { head = append(head, c) })
+	return head
 }
 
 // Parts are the groups.
@@ -58,7 +69,7 @@ func (s *shard) Part(name string, visit func(change)) {
 
 // Begin ends loading: everybody gets a fresh session, what a crash left half
 // done is mended, and what topics did in the meantime is caught up with.
-func (s *shard) Begin(now message.Now, _ *Out) {
+func (s *shard) Begin(now message.Now, _ *ledger.Out) {
 	names := s.Parts()
 	s.state.reindex(names)
 	for _, name := range names {
@@ -69,6 +80,9 @@ func (s *shard) Begin(now message.Now, _ *Out) {
 		}
 		s.mend(now, g)
 		s.adapt(now, g, nil, true)
+	}
+	for _, id := range order.Keys(s.state.fences) {
+		s.armFence(now, s.state.fences[id])
 	}
 }
 

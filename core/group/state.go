@@ -15,20 +15,23 @@ type kind uint8
 
 const (
 	// 1 is a mark of the ledger, which changes nothing.
-	kindFloor  kind = 2 // the shard's epoch floor
-	kindGroup  kind = 3
-	kindMember kind = 4
-	kindTarget kind = 5 // what a member is meant to own
-	kindOffset kind = 6 // a committed offset
+	kindFloor    kind = 2 // the shard's epoch floor
+	kindGroup    kind = 3
+	kindMember   kind = 4
+	kindTarget   kind = 5 // what a member is meant to own
+	kindOffset   kind = 6 // a committed offset
+	kindPending  kind = 7 // an offset of a transaction that has not ended
+	kindProducer kind = 8 // up to where a producer's transactions have ended
 )
 
 // key names one thing that a record sets. The latest record of a key is all
 // that counts, so keeping only the latest of each is a valid compaction.
 type key struct {
-	kind   kind
-	group  string
-	member string             // of members and targets
-	id     record.PartitionID // of offsets
+	kind     kind
+	group    string
+	member   string             // of members and targets
+	id       record.PartitionID // of offsets
+	producer record.ProducerID  // of pending offsets, and of producers
 }
 
 // value is what a record sets its key to; nil removes it (a tombstone). Values
@@ -80,6 +83,21 @@ type offsetValue struct {
 	by          turn
 }
 
+// pendingValue is a position that holds once the transaction of its producer under
+// exactly this epoch commits.
+type pendingValue struct {
+	epoch    record.ProducerEpoch
+	position offsetValue // at: when it became pending
+}
+
+// producerValue is what the last marker of a producer said. Nothing of an epoch
+// below it may become pending any more.
+type producerValue struct {
+	epoch       record.ProducerEpoch
+	coordinator record.LeaderEpoch // of who wrote the marker
+	at          record.Timestamp   // wall time when it was written
+}
+
 // turn names a commit of a member that counts its commits. The zero turn is of
 // one that is not counted.
 type turn struct {
@@ -94,17 +112,21 @@ func (t turn) after(other turn) bool {
 	return t.member == other.member && t.epoch == other.epoch && other.number > 0 && t.number > other.number
 }
 
-func (floorValue) isValue()  {}
-func (groupValue) isValue()  {}
-func (memberValue) isValue() {}
-func (targetValue) isValue() {}
-func (offsetValue) isValue() {}
+func (floorValue) isValue()    {}
+func (groupValue) isValue()    {}
+func (memberValue) isValue()   {}
+func (targetValue) isValue()   {}
+func (offsetValue) isValue()   {}
+func (pendingValue) isValue()  {}
+func (producerValue) isValue() {}
 
 // state is the fold of a shard's records. Only apply changes it.
 type state struct {
 	floor  int32
 	groups map[string]*group
-	keys   int // how many keys are live: records that a snapshot has
+	fences map[record.ProducerID]*fence
+	open   map[record.ProducerID][]string // the groups with pending positions of a producer; sorted
+	keys   int                            // how many keys are live: records that a snapshot has
 	timers timers
 	fault  string // not empty: an invariant is broken
 }
@@ -117,6 +139,7 @@ type group struct {
 	members map[string]*member
 	targets map[string][]record.PartitionID
 	offsets map[record.PartitionID]offsetValue
+	pending map[record.ProducerID]map[record.PartitionID]pendingValue
 
 	// Derived from the records above by apply.
 	seats     []*member                     // members by id
@@ -124,6 +147,7 @@ type group struct {
 	holders   map[record.PartitionID]string // who holds a partition, assigned or revoking
 	readers   map[string]int                // subscribers of each topic
 	stored    map[record.TopicID]int        // offsets of each topic
+	unstable  map[record.PartitionID]int    // pending positions of each partition
 	unsettled int                           // members that have not reached their target
 
 	// Not replicated.
@@ -142,7 +166,19 @@ type member struct {
 	revokeEnds  message.Time // when it must have given up what it is to; Never: nothing
 }
 
-func newState() *state { return &state{groups: map[string]*group{}} }
+// fence is the end of what a producer has done.
+type fence struct {
+	id record.ProducerID
+	producerValue
+
+	timer timer
+}
+
+func newState() *state {
+	return &state{
+		groups: map[string]*group{}, fences: map[record.ProducerID]*fence{}, open: map[record.ProducerID][]string{},
+	}
+}
 
 // epoch is the group's epoch counter: no higher one was ever given out.
 func (g *group) epoch() int32 { return g.record.epoch }
@@ -178,11 +214,19 @@ func (m *member) mayCommit(p record.PartitionID) bool {
 
 // each visits the live state as the records that make it, in a fixed order.
 func (s *state) each(visit func(change)) {
+	s.head(visit)
+	for _, name := range order.Keys(s.groups) {
+		s.groups[name].each(visit)
+	}
+}
+
+// head visits what belongs to no group.
+func (s *state) head(visit func(change)) {
 	if s.floor != 0 {
 		visit(change{key{kind: kindFloor}, floorValue{s.floor}})
 	}
-	for _, name := range order.Keys(s.groups) {
-		s.groups[name].each(visit)
+	for _, id := range order.Keys(s.fences) {
+		visit(change{key{kind: kindProducer, producer: id}, s.fences[id].producerValue})
 	}
 }
 
@@ -199,6 +243,20 @@ func (g *group) each(visit func(change)) {
 	for _, id := range g.storedIDs() {
 		visit(change{key{kind: kindOffset, group: g.name, id: id}, g.offsets[id]})
 	}
+	for _, producer := range order.Keys(g.pending) {
+		for _, id := range g.pendingIDs(producer) {
+			visit(change{pendingKey(g.name, producer, id), g.pending[producer][id]})
+		}
+	}
+}
+
+func pendingKey(group string, producer record.ProducerID, id record.PartitionID) key {
+	return key{kind: kindPending, group: group, producer: producer, id: id}
+}
+
+// pendingIDs are the partitions with a pending position of a producer, in order.
+func (g *group) pendingIDs(producer record.ProducerID) []record.PartitionID {
+	return order.KeysBy(g.pending[producer], record.PartitionID.Compare)
 }
 
 // storedIDs are the partitions with a committed offset, in order.

@@ -2,10 +2,12 @@ package group
 
 import "github.com/tamarack-mq/tamarack/core/deadline"
 
-// waits is what a timer is for: a member, or its group when member is nil.
+// waits is what a timer is for: the fence of a producer, a member, or its group
+// when member is nil.
 type waits struct {
 	group  *group
 	member *member
+	fence  *fence
 }
 
 // timer is a deadline of a member or of a group. It may stand earlier in the

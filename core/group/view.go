@@ -29,6 +29,8 @@ type ShardView struct {
 	Groups  int
 	Members int
 	Offsets int
+	Fences  int // producers whose last marker is remembered
+	Held    int // requests that wait for the coordinator of a transaction
 }
 
 // Views describes the shards that this broker leads, in order.
@@ -42,6 +44,8 @@ func (c *Coordinator) Views() []ShardView {
 			Pending: s.Pending(),
 			Waiting: s.Waiting(),
 			Groups:  len(s.state.groups),
+			Fences:  len(s.state.fences),
+			Held:    s.held,
 		}
 		for _, name := range order.Keys(s.state.groups) {
 			views[i].Members += len(s.state.groups[name].seats)
@@ -76,7 +80,7 @@ type Kept struct {
 	Partition record.PartitionID
 	// Since is the wall time from which on it is not in use: when the group became
 	// empty, or when it was committed if that was later; -1 as long as the group has
-	// members.
+	// members, or positions that are pending.
 	Since record.Timestamp
 }
 
@@ -91,11 +95,41 @@ func (c *Coordinator) EachKept(visit func(index int32, k Kept) bool) {
 			g := s.state.groups[name]
 			for _, p := range g.storedIDs() {
 				k := Kept{Group: name, Partition: p, Since: occupied}
-				if len(g.seats) == 0 {
+				if len(g.seats) == 0 && len(g.pending) == 0 {
 					k.Since = max(g.record.emptySince, g.offsets[p].at)
 				}
 				if !visit(s.Index(), k) {
 					return
+				}
+			}
+		}
+	}
+}
+
+// Pending is one position of a transaction that has not ended.
+type Pending struct {
+	Group     string
+	Partition record.PartitionID
+	ID        record.ProducerID
+	Epoch     record.ProducerEpoch
+	Offset    record.Offset
+}
+
+// EachPending visits the pending positions in the shards that serve: by shard,
+// group, producer and partition. It stops when visit returns false.
+func (c *Coordinator) EachPending(visit func(index int32, p Pending) bool) {
+	for _, s := range c.shards.Books() {
+		if s.Phase() != ledger.Serving {
+			continue
+		}
+		for _, name := range order.Keys(s.state.groups) {
+			g := s.state.groups[name]
+			for _, producer := range order.Keys(g.pending) {
+				for _, id := range g.pendingIDs(producer) {
+					v := g.pending[producer][id]
+					if !visit(s.Index(), Pending{name, id, producer, v.epoch, v.position.offset}) {
+						return
+					}
 				}
 			}
 		}
