@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
 func replicaConfig(c Config) replica.Config {
@@ -16,15 +17,22 @@ func replicaConfig(c Config) replica.Config {
 		ID: c.ID, Lag: c.Timing.ReplicaLag, FetchWait: c.Timing.FetchWait,
 		AlterRetry: c.Timing.HeartbeatInterval, RequestTimeout: c.Timing.RequestTimeout,
 		CheckpointBatches: c.Tidying.CheckpointBatches, UnflushedBytes: int64(c.Tidying.UnflushedBytes),
-		ProducerIdle: c.Tidying.ProducerIdle,
+		ProducerIdle: c.Tidying.ProducerIdle, Transactions: true,
 	}
 }
 
 func groupConfig(c Config) group.Config {
 	return group.Config{
 		SessionTimeout: c.Groups.SessionTimeout, HeartbeatInterval: c.Groups.HeartbeatInterval,
-		OffsetRetention: c.Groups.OffsetsRetention,
-		Ledger:          ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords},
+		OffsetRetention: c.Groups.OffsetsRetention, ProducerIdle: c.Tidying.ProducerIdle,
+		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords},
+	}
+}
+
+func txnConfig(c Config) txn.Config {
+	return txn.Config{
+		MaxTimeout: c.Transactions.MaxTimeout, Expiration: c.Transactions.Expiration,
+		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords},
 	}
 }
 
@@ -44,10 +52,12 @@ func controllerConfig(c Config) controller.Config {
 // carry takes what one room has for another one step further. It says whether
 // there was anything.
 func (n *Node) carry(now message.Now, out *effect.Out) bool {
-	r, g := &n.replicaOut, &n.groupOut
+	r, g, x := &n.replicaOut, &n.groupOut, &n.txnOut
 	switch {
 	case g.Halt != "":
 		n.halt(g.Halt, out)
+	case x.Halt != "":
+		n.halt(x.Halt, out)
 	case len(r.Alter) > 0 || len(r.Damaged) > 0:
 		n.fromLeaders(out)
 	case len(r.Led) > 0:
@@ -58,7 +68,7 @@ func (n *Node) carry(now message.Now, out *effect.Out) bool {
 		local := r.Local
 		r.Local = nil
 		for _, l := range local {
-			n.groups.Wrote(now, l.Ticket, l.Code, l.Base, g)
+			n.tellWritten(now, l)
 		}
 	case len(r.Replayed) > 0:
 		replayed := r.Replayed
@@ -66,6 +76,12 @@ func (n *Node) carry(now message.Now, out *effect.Out) bool {
 		n.tellReplayed(now, replayed)
 	case len(g.Replies) > 0 || len(g.Appends) > 0 || len(g.Loads) > 0 || len(g.Trims) > 0:
 		n.fromGroups(now, out)
+	case len(x.Replies) > 0 || len(x.Sends) > 0 || len(x.Appends) > 0 || len(x.Loads) > 0 || len(x.Trims) > 0:
+		n.fromTransactions(now, out)
+	case len(r.Verify) > 0 || len(g.Verify) > 0:
+		n.verifyAll(now, out)
+	case len(r.Marked) > 0 || len(g.Resolved) > 0:
+		n.wrote(out)
 	default:
 		return false
 	}
@@ -93,13 +109,31 @@ func (n *Node) fromLeaders(out *effect.Out) {
 // tellLeaderships passes on which shards this broker coordinates.
 func (n *Node) tellLeaderships(now message.Now, led []replica.LeadershipChange) {
 	for _, l := range led {
-		switch {
-		case l.ID.Topic != n.offsets.id || n.offsets.id == 0:
-		case l.Leading:
-			n.groups.Lead(now, l.ID.Index, l.Epoch, &n.groupOut)
-		default:
-			n.groups.Resign(now, l.ID.Index, l.Epoch, &n.groupOut)
+		switch l.ID.Topic {
+		case 0:
+		case n.offsets.id:
+			if l.Leading {
+				n.groups.Lead(now, l.ID.Index, l.Epoch, &n.groupOut)
+			} else {
+				n.groups.Resign(now, l.ID.Index, l.Epoch, &n.groupOut)
+			}
+		case n.transactions.id:
+			if l.Leading {
+				n.txns.Lead(now, l.ID.Index, l.Epoch, &n.txnOut)
+			} else {
+				n.txns.Resign(now, l.ID.Index, l.Epoch, &n.txnOut)
+			}
 		}
+	}
+}
+
+// tellWritten hands the outcome of an append to the coordinator that wanted it.
+func (n *Node) tellWritten(now message.Now, l replica.LocalResult) {
+	ticket, of := untagged(l.Ticket)
+	if of == ofGroups {
+		n.groups.Wrote(now, ticket, l.Code, l.Base, &n.groupOut)
+	} else {
+		n.txns.Wrote(now, ticket, l.Code, l.Base, &n.txnOut)
 	}
 }
 
@@ -109,7 +143,11 @@ func (n *Node) tellReplayed(now message.Now, replayed []replica.Replay) {
 		if p.Code != message.None {
 			continue // the leadership ends: the replica has reported the damage
 		}
-		n.groups.Replayed(now, p.ID.Index, p.Epoch, p.Batches, p.Done, &n.groupOut)
+		if p.ID.Topic == n.transactions.id {
+			n.txns.Replayed(now, p.ID.Index, p.Epoch, p.Batches, p.Done, &n.txnOut)
+		} else {
+			n.groups.Replayed(now, p.ID.Index, p.Epoch, p.Batches, p.Done, &n.groupOut)
+		}
 		if !p.Done {
 			n.replicas.LocalRead(now, p.ID, p.Epoch, p.Next, &n.replicaOut)
 		}
@@ -118,28 +156,29 @@ func (n *Node) tellReplayed(now message.Now, replayed []replica.Replay) {
 
 // fromGroups carries out what the coordinator asks for.
 func (n *Node) fromGroups(now message.Now, out *effect.Out) {
-	g := n.groupOut
-	n.groupOut = group.Out{}
+	g := n.groupOut.Out
+	n.groupOut.Out = ledger.Out{}
 	for _, r := range g.Replies {
 		out.Reply(r.Token, r.Msg)
 	}
-	for _, a := range g.Appends {
-		n.replicas.LocalAppend(now, n.shard(a.Shard), a.Epoch, a.Ticket, a.Batch, &n.replicaOut)
+	n.keep(now, &n.offsets, ofGroups, &g)
+}
+
+// keep carries out what a coordinator wants done with its partitions.
+func (n *Node) keep(now message.Now, t *internalTopic, of room, o *ledger.Out) {
+	for _, a := range o.Appends {
+		n.replicas.LocalAppend(now, t.shard(a.Shard), a.Epoch, tagged(a.Ticket, of), a.Batch, &n.replicaOut)
 	}
-	for _, l := range g.Loads {
-		n.replicas.LocalRead(now, n.shard(l.Shard), l.Epoch, n.logStart(l.Shard), &n.replicaOut)
+	for _, l := range o.Loads {
+		n.replicas.LocalRead(now, t.shard(l.Shard), l.Epoch, n.logStart(t.shard(l.Shard)), &n.replicaOut)
 	}
-	for _, t := range g.Trims {
-		n.replicas.LocalTrim(now, n.shard(t.Shard), t.Epoch, t.Before, &n.replicaOut)
+	for _, trim := range o.Trims {
+		n.replicas.LocalTrim(now, t.shard(trim.Shard), trim.Epoch, trim.Before, &n.replicaOut)
 	}
 }
 
-func (n *Node) shard(index int32) record.PartitionID {
-	return record.PartitionID{Topic: n.offsets.id, Index: index}
-}
-
-func (n *Node) logStart(shard int32) record.Offset {
-	if l := n.replicas.Log(n.shard(shard)); l != nil {
+func (n *Node) logStart(id record.PartitionID) record.Offset {
+	if l := n.replicas.Log(id); l != nil {
 		return l.Start()
 	}
 	return 0

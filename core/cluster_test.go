@@ -24,6 +24,7 @@ type cluster struct {
 	token message.Token
 	// replies by token, as they came.
 	replies map[message.Token]message.Reply
+	mute    func(message.Message) bool // what the network loses
 }
 
 // host is one node with its disk.
@@ -84,7 +85,7 @@ func (c *cluster) start(h *host) {
 	h.core = New(Config{
 		ID: h.id, ClusterID: "test", Address: fmt.Sprintf("host:%d", h.id), Voters: voters,
 		Incarnation: uint64(c.now.Mono)<<8 | uint64(h.id),
-		Groups:      Groups{Partitions: 2},
+		Groups:      Groups{Partitions: 2}, Transactions: Transactions{Partitions: 2},
 	}, found, chance.New(uint64(h.id)), c.now)
 	h.inbox = append(h.inbox, effect.Tick{})
 }
@@ -124,7 +125,7 @@ func (c *cluster) step(h *host, in effect.Input) {
 func (c *cluster) do(h *host, e effect.Effect) {
 	switch e := e.(type) {
 	case effect.Send:
-		if to := c.nodes[e.To-1]; !to.down {
+		if to := c.nodes[e.To-1]; !to.down && (c.mute == nil || !c.mute(e.Msg)) {
 			to.inbox = append(to.inbox, effect.Received{From: h.id, Msg: message.Detach(e.Msg)})
 		}
 	case effect.Reply:

@@ -18,10 +18,11 @@ type Config struct {
 	Rack      string           // failure domain; replicas are spread over racks
 	Voters    []message.NodeID // who holds the controller's log in a new cluster, the same on all; later whom to ask first
 	// Incarnation names this run of the process: drawn anew at each start.
-	Incarnation uint64
-	Timing      Timing
-	Groups      Groups
-	Tidying     Tidying
+	Incarnation  uint64
+	Timing       Timing
+	Groups       Groups
+	Transactions Transactions
+	Tidying      Tidying
 }
 
 // Timing are the clocks of a node. Sessions are counted by the controller on
@@ -44,6 +45,16 @@ type Groups struct {
 	SessionTimeout    message.Duration // of a member that asks for none; default 10 s
 	HeartbeatInterval message.Duration // told to members; default 1 s
 	OffsetsRetention  message.Duration // of an empty group's offsets; default 7 days
+}
+
+// Transactions are the settings of the internal topic that holds transactional ids,
+// and of what is kept there.
+type Transactions struct {
+	Partitions        int32            // default 16
+	ReplicationFactor int16            // default 3, at most the number of voters
+	MinInsync         int32            // default 2, at most the replication factor
+	MaxTimeout        message.Duration // longest that a transaction may be open; default 15 min
+	Expiration        message.Duration // life of a transactional id that nobody uses; default 7 days
 }
 
 // Tidying says how much piles up before it is summed up. Zero means the default
@@ -79,6 +90,10 @@ func (c Config) withDefaults() Config {
 	g.SessionTimeout = cmp.Or(g.SessionTimeout, 10*message.Second)
 	g.HeartbeatInterval = cmp.Or(g.HeartbeatInterval, message.Second)
 	g.OffsetsRetention = cmp.Or(g.OffsetsRetention, 7*24*message.Hour)
+	x := &c.Transactions
+	x.Partitions = cmp.Or(x.Partitions, 16)
+	x.ReplicationFactor = cmp.Or(x.ReplicationFactor, int16(min(3, len(c.Voters))))
+	x.MinInsync = min(cmp.Or(x.MinInsync, message.DefaultMinInsync), int32(x.ReplicationFactor))
 	return c
 }
 

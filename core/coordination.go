@@ -4,60 +4,82 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
-// offsetsTopic is what this node knows of the internal topic of the groups.
-type offsetsTopic struct {
+// internalTopic is what this node knows of a topic that coordinators keep their
+// state in.
+type internalTopic struct {
 	id     record.TopicID // 0: there is none yet
 	shards int32
 	retry  message.Time // when its creation may be asked for again
 }
 
-// findCoordinator names the broker that leads the shard of a group. The first
-// question of all has the internal topic made.
-func (n *Node) findCoordinator(now message.Now, token message.Token, r *message.FindCoordinator, out *effect.Out) {
-	if r.TransactionalID != "" {
-		n.noTransactions(token, r, out)
-		return
+func (t *internalTopic) shard(index int32) record.PartitionID {
+	return record.PartitionID{Topic: t.id, Index: index}
+}
+
+// seen takes over what the image says.
+func (t *internalTopic) seen(topic *metadata.Topic) {
+	if t.id = 0; topic != nil {
+		t.id, t.shards = topic.ID, int32(len(topic.Partitions))
 	}
-	if r.Group == "" {
+}
+
+// findCoordinator names the broker that leads the shard of a group, or of a
+// transactional id. The first question of all has the internal topic made.
+func (n *Node) findCoordinator(now message.Now, token message.Token, r *message.FindCoordinator, out *effect.Out) {
+	if r.Group == "" && r.TransactionalID == "" {
 		out.Reply(token, &message.FindCoordinatorReply{Code: message.InvalidGroupID})
 		return
 	}
-	if n.offsets.id == 0 {
-		n.createOffsetsTopic(now, out)
+	node := message.NoNode
+	if g, x := &n.cfg.Groups, &n.cfg.Transactions; r.TransactionalID != "" {
+		n.create(now, &n.transactions, txn.TopicName, x.Partitions, x.ReplicationFactor, x.MinInsync, out)
+		node = n.coordinatorOf(&n.transactions, txn.Shard, r.TransactionalID)
+	} else {
+		n.create(now, &n.offsets, group.TopicName, g.Partitions, g.ReplicationFactor, g.MinInsync, out)
+		node = n.coordinatorOf(&n.offsets, group.Shard, r.Group)
+	}
+	if node == message.NoNode {
 		out.Reply(token, &message.FindCoordinatorReply{Code: message.CoordinatorNotAvailable})
 		return
 	}
-	p := n.image.Partition(record.PartitionID{Topic: n.offsets.id, Index: group.Shard(r.Group, n.offsets.shards)})
-	if p == nil || p.Leader == message.NoNode {
-		out.Reply(token, &message.FindCoordinatorReply{Code: message.CoordinatorNotAvailable})
-		return
+	out.Reply(token, &message.FindCoordinatorReply{Node: node})
+}
+
+// coordinatorOf is who leads the shard of a name; NoNode when nobody does, or the
+// topic is not there.
+func (n *Node) coordinatorOf(t *internalTopic, shard func(name string, shards int32) int32, name string) message.NodeID {
+	if t.id == 0 {
+		return message.NoNode
 	}
-	out.Reply(token, &message.FindCoordinatorReply{Node: p.Leader})
+	if p := n.image.Partition(t.shard(shard(name, t.shards))); p != nil {
+		return p.Leader
+	}
+	return message.NoNode
 }
 
 // internalRequest is the request number of what a node asks for itself: no
 // client waits for the answer.
 const internalRequest = 0
 
-// createOffsetsTopic asks the controller for the internal topic. When two nodes
-// ask at once the second gets TopicAlreadyExists, which is as good.
-func (n *Node) createOffsetsTopic(now message.Now, out *effect.Out) {
-	if now.Mono < n.offsets.retry {
+// create asks the controller for an internal topic, unless it is there. When two
+// nodes ask at once the second gets TopicAlreadyExists, which is as good.
+func (n *Node) create(now message.Now, t *internalTopic, name string, partitions int32, replicas int16, insync int32, out *effect.Out) {
+	if t.id != 0 || now.Mono < t.retry {
 		return
 	}
-	n.offsets.retry = now.Mono.Add(n.life.patience())
+	t.retry = now.Mono.Add(n.life.patience())
 	out.Send(n.life.target, &message.Forward{Request: internalRequest, Body: &message.CreateTopic{
-		Name: group.TopicName, Partitions: n.cfg.Groups.Partitions, ReplicationFactor: n.cfg.Groups.ReplicationFactor,
-		Config: message.TopicConfig{
-			MinInsync: n.cfg.Groups.MinInsync, RetentionTime: -1, RetentionBytes: -1, Internal: true,
-		},
+		Name: name, Partitions: partitions, ReplicationFactor: replicas,
+		Config: message.TopicConfig{MinInsync: insync, RetentionTime: -1, RetentionBytes: -1, Internal: true},
 	}})
 }
 
-// topicView shows the image to the group room.
+// topicView shows the image to the rooms of coordinators.
 type topicView struct{ node *Node }
 
 func (v topicView) ByName(name string) (record.TopicID, int32, bool) {

@@ -10,6 +10,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
 // pushed takes committed changes from the controller and tells the rooms what
@@ -29,10 +30,11 @@ func (n *Node) pushed(now message.Now, m *message.MetadataPush, out *effect.Out)
 	}
 	n.adopt(now, changes)
 	n.toReplicas(now, changes)
-	n.toGroups(now, changes)
+	n.toCoordinators(now, changes)
 }
 
-func (n *Node) toGroups(now message.Now, changes []message.Change) {
+// toCoordinators tells the rooms of coordinators.
+func (n *Node) toCoordinators(now message.Now, changes []message.Change) {
 	var touched []record.TopicID
 	touch := func(id record.TopicID) {
 		if len(touched) == 0 || touched[len(touched)-1] != id {
@@ -49,11 +51,9 @@ func (n *Node) toGroups(now message.Now, changes []message.Change) {
 			touch(c.Partition.ID.Topic)
 		}
 	}
-	if t := n.image.TopicNamed(group.TopicName); t != nil {
-		n.offsets.id, n.offsets.shards = t.ID, int32(len(t.Partitions))
-	} else {
-		n.offsets.id = 0
-	}
+	n.offsets.seen(n.image.TopicNamed(group.TopicName))
+	n.transactions.seen(n.image.TopicNamed(txn.TopicName))
+	n.txns.Image(now, transactionView{topicView{n}}, &n.txnOut)
 	if touched != nil {
 		n.groups.Topics(now, topicView{n}, touched, &n.groupOut)
 	}
@@ -67,6 +67,10 @@ func (n *Node) Replicas() *replica.Manager { return n.replicas }
 
 // Groups are the group shards that this broker coordinates. Read only.
 func (n *Node) Groups() *group.Coordinator { return n.groups }
+
+// Transactions are the shards of transactional ids that this broker coordinates.
+// Read only.
+func (n *Node) Transactions() *txn.Coordinator { return n.txns }
 
 // Controller is this node's controller, or nil when it is no voter. Read only.
 func (n *Node) Controller() *controller.Controller { return n.controller }

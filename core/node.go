@@ -1,7 +1,7 @@
 // Package core is the whole protocol of one node as a pure state machine: a
 // broker on every node, and a controller on those that hold the metadata log.
 // Step takes one input and the time and gives effects; what the rooms below
-// (replica, controller, group) have to tell one another is carried here.
+// (replica, controller, group, txn) have to tell one another is carried here.
 package core
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/core/settings"
+	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
 // Node is one node of the cluster. It is not safe for concurrent use: a driver
@@ -28,15 +29,19 @@ type Node struct {
 	image      *metadata.Image
 	replicas   *replica.Manager
 	groups     *group.Coordinator
+	txns       *txn.Coordinator
 	controller *controller.Controller // nil on a node that was never asked to hold the log
 	chances    *chance.Stream         // the controller's
 
-	offsets    offsetsTopic
-	alters     uint64 // requests to change in-sync sets so far
-	replicaOut replica.Out
-	groupOut   group.Out
-	selfMail   []message.Message // what this node sent to itself in this step
-	halted     bool
+	offsets      internalTopic // of groups
+	transactions internalTopic // of transactional ids
+	markers      markers
+	alters       uint64 // requests to change in-sync sets so far
+	replicaOut   replica.Out
+	groupOut     group.Out
+	txnOut       txn.Out
+	selfMail     []message.Message // what this node sent to itself in this step
+	halted       bool
 }
 
 // New builds a node from what storage found. It acts only once it is stepped;
@@ -58,6 +63,8 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 	}
 	n.replicas = replica.New(replicaConfig(cfg), found.Logs, random.Split("replica"), now)
 	n.groups = group.New(groupConfig(cfg))
+	n.txns = txn.New(txnConfig(cfg), &n.ids)
+	n.markers = newMarkers()
 	n.chances = random.Split("controller")
 	if cfg.isVoter() || len(found.Journal) > 0 || found.JournalDamaged != "" {
 		n.controller = controller.New(controllerConfig(cfg), &found, n.chances, now)
@@ -86,7 +93,7 @@ func (n *Node) Wake() message.Time {
 	if n.halted {
 		return message.Never
 	}
-	wake := min(n.life.wake(), n.forwards.wake(), n.ids.wake(), n.replicas.Wake(), n.groups.Wake())
+	wake := min(n.life.wake(), n.forwards.wake(), n.ids.wake(), n.replicas.Wake(), n.groups.Wake(), n.txns.Wake())
 	if n.controller != nil {
 		wake = min(wake, n.controller.Wake())
 	}
@@ -106,6 +113,9 @@ func (n *Node) tick(now message.Now, out *effect.Out) {
 	}
 	if now.Mono >= n.groups.Wake() {
 		n.groups.Tick(now, &n.groupOut)
+	}
+	if now.Mono >= n.txns.Wake() {
+		n.txns.Tick(now, &n.txnOut)
 	}
 	if n.controller != nil && now.Mono >= n.controller.Wake() {
 		n.controller.Tick(now, out)

@@ -60,6 +60,7 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 			n.replicas.DamageReported(now, &n.replicaOut)
 		case committed:
 			n.replicas.SetEpoch(n.life.epoch)
+			n.txns.SetEpoch(n.life.epoch)
 		}
 	case *message.BrokerHeartbeatReply:
 		if n.life.heartbeatAnswered(now.Mono, m) {
@@ -72,6 +73,14 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 		n.replicas.AlterPartitionReply(now, m, &n.replicaOut)
 	case *message.AllocateProducerIDsReply:
 		n.ids.allocated(now.Mono, m, n.pause(), out)
+	case *message.AddToTransaction:
+		n.txns.Add(now, from, m, &n.txnOut)
+	case *message.AddedToTransaction:
+		n.added(now, m)
+	case *message.WriteMarkers:
+		n.writeMarkers(now, from, m)
+	case *message.WroteMarkers:
+		n.txns.Marked(now, m, &n.txnOut)
 	case *message.Forwarded:
 		n.forwards.answered(now.Mono, m, n.pause(), out)
 	default:
@@ -117,14 +126,14 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 		n.describe(now.Mono, token, r, out)
 	case *message.InitProducerID:
 		if r.TransactionalID != "" {
-			n.noTransactions(token, r, out)
+			n.txns.Request(now, token, r, &n.txnOut)
 			return
 		}
 		n.ids.init(now.Mono, token, out)
 	case *message.FindCoordinator:
 		n.findCoordinator(now, token, r, out)
-	case *message.EndTransaction, *message.CommitTransactionOffsets, *message.ListTransactions, *message.DescribeTransaction:
-		n.noTransactions(token, r, out)
+	case *message.EndTransaction, *message.ListTransactions, *message.DescribeTransaction:
+		n.txns.Request(now, token, r, &n.txnOut)
 	case *message.DescribeConfig:
 		n.describeConfig(token, r, out)
 	case *message.AlterConfig, *message.AlterControllers, *message.CreateTopic, *message.DeleteTopic, *message.AddPartitions, *message.ElectLeaders,
@@ -137,11 +146,6 @@ func (n *Node) request(now message.Now, token message.Token, r message.Request, 
 	default:
 		n.groups.Request(now, token, r, &n.groupOut)
 	}
-}
-
-// noTransactions answers for a coordinator of transactions: this release has none.
-func (n *Node) noTransactions(token message.Token, r message.Request, out *effect.Out) {
-	out.Reply(token, message.Fail(r, message.UnsupportedVersion, "this broker coordinates no transactions"))
 }
 
 // stop ends a controlled shutdown: everything this node led has moved.
