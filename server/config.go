@@ -35,6 +35,7 @@ type Config struct {
 	Limits        tcp.Limits
 	Timing        core.Timing
 	Groups        core.Groups
+	Transactions  core.Transactions
 
 	// Record is a folder to which this run's tape is written (see package tape);
 	// empty: none. RecordLimit bounds it in bytes; default tape.DefaultLimit.
@@ -115,6 +116,6 @@ func (c Config) core(incarnation uint64) core.Config {
 	}
 	return core.Config{
 		ID: c.Node, ClusterID: c.ClusterID, Address: c.Advertise, Rack: c.Rack, Voters: voters,
-		Incarnation: incarnation, Timing: c.Timing, Groups: c.Groups,
+		Incarnation: incarnation, Timing: c.Timing, Groups: c.Groups, Transactions: c.Transactions,
 	}
 }

@@ -11,11 +11,32 @@ import (
 // in each of its epochs, and its epochs never fall. A marker begins an epoch of its
 // producer, in which there is no batch yet. And a leader that has one
 // of a producer's last batches never refuses it as out of order. No two
-// producers are ever given one id: each would be taken for the other.
+// producers are ever given one id: each would be taken for the other. Only the
+// incarnations of one transactional id share it, and each of them has another epoch.
 type sequences struct {
 	blind
-	parts []*sequenced                // by number of the partition
-	given map[record.ProducerID]int32 // by which node
+	parts []*sequenced // by number of the partition
+	asked map[request]string
+	given map[record.ProducerID]handed
+	turns map[turn]bool
+}
+
+// request is a question for a producer id, by the node and its token.
+type request struct {
+	node  int32
+	token message.Token
+}
+
+// handed tells by which node an id was given out, and under which transactional id.
+type handed struct {
+	node          int32
+	transactional string
+}
+
+// turn is an identity: each is one producer's, or one incarnation's of it.
+type turn struct {
+	id    record.ProducerID
+	epoch record.ProducerEpoch
 }
 
 // sequenced is what is committed of one partition, by producer.
@@ -43,29 +64,46 @@ func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 		}
 	}
 	if r, ok := in.(effect.Requested); ok {
-		if asked, ok := r.Msg.(*message.Produce); ok {
+		switch asked := r.Msg.(type) {
+		case *message.Produce:
 			o.answered(w, n, r.Token, asked, out)
+		case *message.InitProducerID:
+			if asked.TransactionalID != "" {
+				if o.asked == nil {
+					o.asked = map[request]string{}
+				}
+				o.asked[request{n.id, r.Token}] = asked.TransactionalID
+			}
 		}
 	}
 	for _, e := range out {
 		if r, ok := e.(effect.Reply); ok {
-			if m, ok := r.Msg.(*message.InitProducerIDReply); ok && m.Code == message.None {
-				o.named(w, n, m.ID)
+			if m, ok := r.Msg.(*message.InitProducerIDReply); ok {
+				who := request{n.id, r.Token}
+				if m.Code == message.None {
+					o.named(w, n, turn{m.ID, m.Epoch}, o.asked[who])
+				}
+				delete(o.asked, who)
 			}
 		}
 	}
 }
 
-// named notes that an id was given to a producer.
-func (o *sequences) named(w *World, n *Node, id record.ProducerID) {
+// named notes that an identity was given to a producer.
+func (o *sequences) named(w *World, n *Node, who turn, transactional string) {
 	if o.given == nil {
-		o.given = map[record.ProducerID]int32{}
+		o.given, o.turns = map[record.ProducerID]handed{}, map[turn]bool{}
 	}
-	if before, twice := o.given[id]; twice {
-		w.fail("INV-27", n.id, "one id for two producers", "node %d gives a producer the id %d, which node %d has given to another", n.id, id, before)
+	before, twice := o.given[who.id]
+	switch {
+	case twice && (transactional == "" || transactional != before.transactional):
+		w.fail("INV-27", n.id, "one id for two producers", "node %d gives a producer the id %d, which node %d has given to another", n.id, who.id, before.node)
+		return
+	case o.turns[who]:
+		w.fail("INV-27", n.id, "one epoch for two incarnations", "node %d gives a producer of %q the id %d with epoch %d, which another one has", n.id, transactional, who.id, who.epoch)
 		return
 	}
-	o.given[id] = n.id
+	o.given[who.id], o.turns[who] = handed{n.id, transactional}, true
 }
 
 // committed looks at what is newly committed of one partition.

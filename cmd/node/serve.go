@@ -42,6 +42,9 @@ type serveOptions struct {
 	heartbeat, session, lag, election, quorum, fetch  time.Duration
 	offsetsPartitions, offsetsReplicas, offsetsInsync int32
 	groupSession, groupHeartbeat, offsetsRetention    time.Duration
+
+	transactionPartitions, transactionReplicas, transactionInsync int32
+	transactionTimeout, transactionExpiration                     time.Duration
 }
 
 // declare lists the settings. This is their documentation, too: --help and
@@ -85,12 +88,19 @@ func (o *serveOptions) declare(cmd *cobra.Command) {
 	f.DurationVar(&o.groupSession, name("group-session-timeout"), 10*time.Second, "Silence after which a group gives a member's partitions to others, for members that ask for none")
 	f.DurationVar(&o.groupHeartbeat, name("group-heartbeat-interval"), time.Second, "Time between two heartbeats that group members are told")
 	f.DurationVar(&o.offsetsRetention, name("offsets-retention"), 7*24*time.Hour, "Time that the offsets of a group without members are kept")
+	f.Int32Var(&o.transactionPartitions, name("transactions-partitions"), 16, "Partitions of the internal topic that holds transactional ids; fixed once it is made")
+	f.Int32Var(&o.transactionReplicas, name("transactions-replicas"), 0, "Replicas of that topic; 0: three, or the number of voters if that is less")
+	f.Int32Var(&o.transactionInsync, name("transactions-min-insync"), 2, "Replicas of that topic that must be in sync for a transaction to go on")
+	f.DurationVar(&o.transactionTimeout, name("transactions-max-timeout"), 15*time.Minute, "Longest time that a producer may ask for its transactions to stay open")
+	f.DurationVar(&o.transactionExpiration, name("transactions-expiration"), 7*24*time.Hour, "Time after which a transactional id that nobody uses is forgotten")
 }
 
 // config makes a node's configuration of the settings.
 func (o *serveOptions) config() (server.Config, error) {
-	if int64(o.segmentBytes) > math.MaxInt32 || int64(o.offsetsReplicas) != int64(int16(o.offsetsReplicas)) {
-		return server.Config{}, usage("segment-bytes %s, offsets-replicas %d: that is too much", &o.segmentBytes, o.offsetsReplicas)
+	if int64(o.segmentBytes) > math.MaxInt32 || o.offsetsReplicas != int32(int16(o.offsetsReplicas)) ||
+		o.transactionReplicas != int32(int16(o.transactionReplicas)) {
+		return server.Config{}, usage("segment-bytes %s, offsets-replicas %d, transactions-replicas %d: that is too much",
+			&o.segmentBytes, o.offsetsReplicas, o.transactionReplicas)
 	}
 	cfg := server.Config{
 		Node: message.NodeID(o.node), ClusterID: o.cluster, DataDir: o.data, Listen: o.listen, Advertise: o.advertise, Rack: o.rack,
@@ -105,6 +115,9 @@ func (o *serveOptions) config() (server.Config, error) {
 	cfg.Groups.Partitions, cfg.Groups.ReplicationFactor, cfg.Groups.MinInsync = o.offsetsPartitions, int16(o.offsetsReplicas), o.offsetsInsync
 	cfg.Groups.SessionTimeout, cfg.Groups.HeartbeatInterval = message.Duration(o.groupSession), message.Duration(o.groupHeartbeat)
 	cfg.Groups.OffsetsRetention = message.Duration(o.offsetsRetention)
+	x := &cfg.Transactions
+	x.Partitions, x.ReplicationFactor, x.MinInsync = o.transactionPartitions, int16(o.transactionReplicas), o.transactionInsync
+	x.MaxTimeout, x.Expiration = message.Duration(o.transactionTimeout), message.Duration(o.transactionExpiration)
 	for _, v := range o.voters {
 		number, address, ok := strings.Cut(v, "@")
 		id, err := strconv.ParseInt(number, 10, 32)

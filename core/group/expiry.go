@@ -41,7 +41,10 @@ func (s *shard) expire(now message.Now) {
 // after a commit from outside, whichever is later (KIP-211). The times are wall
 // times, which may jump: so the timer only says when to look.
 func (s *shard) expireGroup(now message.Now, g *group) {
-	if len(g.seats) > 0 || len(g.pending) > 0 { // the end of the transaction has it looked at again
+	if len(g.pending) > 0 { // the end of the transaction has it looked at again
+		return
+	}
+	if len(g.seats) > 0 {
 		return
 	}
 	keep := milliseconds(s.home.cfg.OffsetRetention)
