@@ -58,4 +58,6 @@ func (k *consumer) aborted(e *message.FetchedPartition) []message.AbortedTransac
 
 // stable says that the group's positions must not be read while a transaction is
 // open that may change them.
-func (k *consumer) stable() bool { return k.c.cfg.Isolation == message.ReadCommitted }
+func (k *consumer) stable() bool {
+	return k.c.cfg.Isolation == message.ReadCommitted || k.c.transactor.on()
+}

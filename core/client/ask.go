@@ -13,6 +13,7 @@ type ask struct {
 	c       *Client
 	target  Target
 	once    bool
+	lasting bool                           // a Close lets it come to its end
 	prepare func() (message.Request, bool) // false: the metadata for it is missing
 	finish  func(Result)
 	until   message.Time
@@ -134,12 +135,12 @@ func (a *ask) attempt() {
 		a.end(Result{})
 	case Coordinator:
 		a.flying = true
-		a.c.coordinate(a.target.Group, func(n *node, code message.Code) {
+		a.c.coordinate(a.target.office(), func(n *node, code message.Code) {
 			a.flying = false
 			switch {
 			case a.over:
 			case n == nil:
-				a.refused(code, "the coordinator of group "+a.target.Group+" was not found", false)
+				a.refused(code, "the coordinator of "+a.target.office().String()+" was not found", false)
 			default:
 				a.send(n.target())
 			}
@@ -238,7 +239,7 @@ func (a *ask) send(to target) {
 func (a *ask) answered(to target, reply message.Reply, how ending) {
 	if how != replied {
 		if a.target.Kind == Coordinator {
-			a.c.uncoordinate(a.target.Group, to.node)
+			a.c.uncoordinate(a.target.office(), to.node)
 		}
 		a.refused(message.BrokerNotAvailable, "no answer from "+to.address, how == broken)
 		return
@@ -250,7 +251,7 @@ func (a *ask) answered(to target, reply message.Reply, how ending) {
 		a.end(Result{Reply: reply})
 		return
 	case lostCoordinator(code) && a.target.Kind == Coordinator:
-		a.c.uncoordinate(a.target.Group, to.node)
+		a.c.uncoordinate(a.target.office(), to.node)
 	case code == message.NotController || staleLeader(code):
 		a.c.cluster.want()
 	}

@@ -7,6 +7,7 @@
 //
 // What to read where: cluster.go holds what is known about the cluster;
 // producer.go, lane.go and produce.go send records and keep their order;
+// transaction.go and decision.go make them whole transactions;
 // consumer.go, flow.go, fetch.go and poll.go read them; member.go, reconcile.go
 // and commit.go belong to groups; ask.go is administration.
 package client
@@ -37,8 +38,9 @@ type Client struct {
 	spare    []*node // room for the next dirty
 
 	cluster      cluster
-	coordinators map[string]*coordinator
+	coordinators map[office]*coordinator
 	producer     producer
+	transactor   transactor
 	consumer     consumer
 	asks         []*ask
 	closing      *Close
@@ -56,10 +58,11 @@ func New(cfg Config, random *chance.Stream, now message.Now) *Client {
 		naming:       random.Split("naming"),
 		calls:        map[uint64]*call{},
 		nodes:        map[message.NodeID]*node{},
-		coordinators: map[string]*coordinator{},
+		coordinators: map[office]*coordinator{},
 	}
 	c.cluster.init(c)
 	c.producer.init(c)
+	c.transactor.init(c)
 	c.consumer.init(c)
 	return c
 }
@@ -111,6 +114,8 @@ func (c *Client) operate(in Input) {
 		c.producer.publish(&in)
 	case FlushAll:
 		c.producer.flush(in.Op, nil)
+	case Begin, AddOffsets, End:
+		c.transactor.operate(in)
 	case Ask:
 		c.ask(in)
 	case Close:
@@ -123,6 +128,7 @@ func (c *Client) operate(in Input) {
 // settle sends what the step has made ready: once, however much it was.
 func (c *Client) settle() {
 	c.consumer.settle()
+	c.transactor.settle()
 	for len(c.dirty) > 0 {
 		dirty := c.dirty
 		c.dirty, c.spare = c.spare[:0], nil // pumping may touch nodes again
@@ -151,19 +157,22 @@ func (c *Client) ended(in Input) (Op, bool) {
 	return opOf(in), true
 }
 
-// close flushes the producer and leaves the group, side by side, and ends the
+// close flushes the producer, ends its transaction and leaves the group, side by side, and ends the
 // client when both are done.
 func (c *Client) close(in Close) {
 	c.closing = &in
-	left := 2
+	left := 3
 	part := func() {
 		if left--; left == 0 {
 			c.finish()
 		}
 	}
 	for _, a := range slices.Clone(c.asks) {
-		a.abandon()
+		if !a.lasting {
+			a.abandon()
+		}
 	}
+	c.transactor.close(part)
 	c.producer.flush(0, part)
 	c.consumer.unsubscribe(part)
 }
@@ -178,6 +187,14 @@ func opOf(in Input) Op {
 	case Publish:
 		return in.Op
 	case FlushAll:
+		return in.Op
+	case Begin:
+		return in.Op
+	case AddOffsets:
+		return in.Op
+	case End:
+		return in.Op
+	case Rewind:
 		return in.Op
 	case Subscribe:
 		return in.Op

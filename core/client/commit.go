@@ -33,6 +33,8 @@ type commit struct {
 	maybe   bool
 	code    message.Code
 	finish  func(Outcome, *Error)
+	// transaction is the turn of the one that it is a part of; 0: of none.
+	transaction uint64
 }
 
 // entry is one position of a commit.
@@ -71,34 +73,50 @@ func (k *consumer) commit(in Commit) {
 		k.misused(in.Op, "commit: the client reads for no group")
 		return
 	}
+	entries, wrong := k.entriesFor(in.Offsets)
+	if wrong != nil {
+		k.c.fail(in.Op, NotDone, wrong)
+		return
+	}
 	one := k.newCommit(k.c.cfg.AskTimeout)
-	if in.Offsets == nil {
-		for _, f := range k.list {
-			if f.used && f.given != f.committed {
-				one.entries = append(one.entries, entryAt(f, f.given, f.givenEpoch))
-			}
-		}
-	}
-	for _, o := range in.Offsets {
-		e, wrong := k.entryOf(o)
-		if wrong != nil {
-			k.c.fail(in.Op, NotDone, wrong)
-			return
-		}
-		one.entries = append(one.entries, e)
-	}
+	one.entries = entries
 	one.finish = func(o Outcome, e *Error) {
-		offsets := make([]PartitionOffset, len(one.entries))
-		for i, e := range one.entries {
-			offsets[i] = PartitionOffset{PlacedID: e.id, Offset: e.offset, LeaderEpoch: e.epoch, Note: e.note, Code: e.code}
-		}
-		k.c.succeed(in.Op, Result{Outcome: o, Err: e, Offsets: offsets})
+		k.c.succeed(in.Op, Result{Outcome: o, Err: e, Offsets: one.result()})
 	}
 	if len(one.entries) == 0 {
 		one.finish(OK, nil)
 		return
 	}
 	k.commits.add(one)
+}
+
+// result is what became of each position.
+func (one *commit) result() []PartitionOffset {
+	offsets := make([]PartitionOffset, len(one.entries))
+	for i, e := range one.entries {
+		offsets[i] = PartitionOffset{PlacedID: e.id, Offset: e.offset, LeaderEpoch: e.epoch, Note: e.note, Code: e.code}
+	}
+	return offsets
+}
+
+// entriesFor are the positions that the application names; nil: of everything that
+// polls have returned and that is not stored.
+func (k *consumer) entriesFor(offsets []CommitOffset) (entries []entry, wrong *Error) {
+	if offsets == nil {
+		for _, f := range k.list {
+			if f.used && f.given != f.committed {
+				entries = append(entries, entryAt(f, f.given, f.givenEpoch))
+			}
+		}
+	}
+	for _, o := range offsets {
+		e, wrong := k.entryOf(o)
+		if wrong != nil {
+			return nil, wrong
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
 }
 
 // entryOf checks a position that the application wants to store.
@@ -110,6 +128,9 @@ func (k *consumer) entryOf(o CommitOffset) (entry, *Error) {
 	case f != nil && k.mode == grouped && (f.stage == wantCommitted || f.stage == wantOffset || o.Offset > f.given):
 		return entry{}, &Error{Problem: Misused, Detail: fmt.Sprintf(
 			"commit: %s/%d was handed over up to offset %d: what lies beyond cannot have been processed; to skip it, Seek", o.Topic, o.Partition, f.given)}
+	case f != nil && o.Stretch != 0 && o.Stretch != f.stretch:
+		return entry{}, &Error{Problem: NotOwned, Detail: fmt.Sprintf(
+			"commit: the records of %s/%d before offset %d were handed over before the partition was taken away or its position moved: others may have processed them", o.Topic, o.Partition, o.Offset)}
 	case f != nil:
 		e := entryAt(f, o.Offset, o.LeaderEpoch)
 		e.note = o.Note
@@ -223,12 +244,16 @@ func (q *committer) run() {
 		q.finish(one, message.UnknownMemberID, NotOwned, "commit: the partitions were taken away from this member")
 		return
 	}
+	if one.transaction != 0 && !q.k.c.transactor.takes(one.transaction) {
+		q.finish(one, message.None, Abortable, "add offsets: the transaction has failed or ended")
+		return
+	}
 	if q.k.c.now.Mono >= one.until {
 		q.finish(one, one.code, TimedOut, "commit: the coordinator did not store it in time")
 		return
 	}
 	q.flying = true
-	q.k.c.coordinate(one.group, func(n *node, code message.Code) {
+	q.k.c.coordinate(office{group: one.group}, func(n *node, code message.Code) {
 		q.flying = false
 		switch {
 		case len(q.queue) == 0 || q.queue[0] != one:
@@ -277,23 +302,26 @@ func (q *committer) send(one *commit, n *node) {
 	}
 	q.flying = true
 	wait := min(q.k.c.cfg.RequestTimeout, max(one.until.Sub(q.k.c.now.Mono), message.Millisecond))
-	q.k.c.send(n.target(), m, wait, func(reply message.Reply, how ending) {
+	q.k.c.send(n.target(), q.inTransaction(one, m), wait, func(reply message.Reply, how ending) {
 		q.flying = false
 		q.answered(one, n, sent, reply, how)
 	})
 }
 
 func (q *committer) answered(one *commit, n *node, sent []int, reply message.Reply, how ending) {
+	if m, ok := reply.(*message.CommitTransactionOffsetsReply); ok && m != nil && one.transaction != 0 {
+		reply = &message.CommitOffsetsReply{Code: m.Code, Offsets: m.Offsets}
+	}
 	m, code, ok := read[*message.CommitOffsetsReply](reply, how)
 	if !ok {
 		if how != replied {
-			q.k.c.uncoordinate(one.group, n)
+			q.k.c.uncoordinate(office{group: one.group}, n)
 		}
 		q.refused(one, code, how == broken)
 		return
 	}
 	if lostCoordinator(m.Code) {
-		q.k.c.uncoordinate(one.group, n)
+		q.k.c.uncoordinate(office{group: one.group}, n)
 	}
 	if m.Code != message.None {
 		q.refused(one, m.Code, m.Code.Unknown())
@@ -317,27 +345,49 @@ func (q *committer) answered(one *commit, n *node, sent []int, reply message.Rep
 	q.stored(one)
 }
 
-// stored ends a commit that is in the group's log.
+// inTransaction is the request for a commit, which may be part of a transaction.
+func (q *committer) inTransaction(one *commit, m *message.CommitOffsets) message.Request {
+	if one.transaction == 0 {
+		return m
+	}
+	t := &q.k.c.transactor
+	t.touched = true
+	return &message.CommitTransactionOffsets{TransactionalID: q.k.c.cfg.TransactionalID, ID: t.id, Epoch: t.epoch,
+		Group: m.Group, Member: m.Member, MemberEpoch: m.MemberEpoch, Offsets: m.Offsets, Number: m.Number}
+}
+
+// stored ends a commit that is in the group's log. What is part of a transaction
+// holds only once that is committed.
 func (q *committer) stored(one *commit) {
 	lost := false
 	for i, e := range one.entries {
-		f := e.flow
-		switch {
-		case f == nil:
-		case one.gone(i):
-			lost = lost || e.code != message.None
-		default:
-			f.committed = e.offset
-			if f.turn == e.turn && f.processed < e.offset {
-				f.processed, f.processedEpoch = e.offset, e.epoch
-			}
-		}
+		lost = lost || one.gone(i) && e.code != message.None
+	}
+	if one.transaction == 0 {
+		one.keep()
+	} else if !q.k.c.transactor.takes(one.transaction) {
+		q.finish(one, message.None, Abortable, "add offsets: the transaction has failed or ended")
+		return
 	}
 	if lost {
 		q.finish(one, message.UnknownMemberID, NotOwned, "commit: some of the partitions were taken away from this member")
 		return
 	}
 	q.finish(one, message.None, 0, "")
+}
+
+// keep takes in that the positions are committed.
+func (one *commit) keep() {
+	for i, e := range one.entries {
+		f := e.flow
+		if f == nil || one.gone(i) {
+			continue
+		}
+		f.committed = e.offset
+		if f.turn == e.turn && f.processed < e.offset {
+			f.processed, f.processedEpoch = e.offset, e.epoch
+		}
+	}
 }
 
 // refused tries a commit again or gives it up.

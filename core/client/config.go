@@ -38,6 +38,14 @@ type Config struct {
 	// Idempotent numbers the batches so that a retry is never appended twice
 	// and never out of order. It needs AcksAll and is off with other acks.
 	Idempotent bool
+	// TransactionalID makes the producer a transactional one: it publishes only
+	// within transactions, with AcksAll and Idempotent. Of all clients with one id
+	// the last to begin is the one that counts; the others are fenced. It also has
+	// positions of a group read only once they are stable. Empty: no transactions.
+	TransactionalID string
+	// TransactionTimeout is how long a transaction may be open before the
+	// coordinator aborts it, which ends the producer. Default 0: the broker's.
+	TransactionTimeout message.Duration
 	// Linger is how long a batch that is not full waits for more records.
 	// Default 0: it is sent as soon as its broker has a request slot free, so
 	// that batches grow only under load.
@@ -146,6 +154,9 @@ func (c Config) Filled() Config {
 	}
 	if c.PollRecords <= 0 {
 		c.PollRecords = 500
+	}
+	if c.TransactionalID != "" {
+		c.Acks, c.Idempotent = message.AcksAll, true
 	}
 	if c.Acks != message.AcksAll {
 		c.Idempotent = false

@@ -20,17 +20,18 @@ type consumer struct {
 	member *member  // of a group; nil in other modes
 	ending []func() // told when the Unsubscribe that is under way is done
 
-	flows    map[record.PartitionID]*flow
-	list     []*flow // by id
-	turn     int     // the flow that is served first by the next Poll
-	spin     int     // the flow that is named first by the next fetch
-	routes   []route // room for the next plan
-	awaited  []start // assigned by hand, of topics not known yet
-	buffered int64   // bytes fetched and not handed over
-	polls    []*poll
-	handing  *handover
-	commits  committer
-	expelled *Error // what Polls fail with
+	flows     map[record.PartitionID]*flow
+	list      []*flow // by id
+	stretches uint64  // counts the positions that flows were set to
+	turn      int     // the flow that is served first by the next Poll
+	spin      int     // the flow that is named first by the next fetch
+	routes    []route // room for the next plan
+	awaited   []start // assigned by hand, of topics not known yet
+	buffered  int64   // bytes fetched and not handed over
+	polls     []*poll
+	handing   *handover
+	commits   committer
+	expelled  *Error // what Polls fail with
 
 	stir  bool  // something may be fetched or asked now
 	nudge alarm // sets stir again
@@ -84,6 +85,9 @@ func (k *consumer) operate(in Input) {
 		k.positions(in)
 	case Committed:
 		k.committed(in)
+	case Rewind:
+		k.rewind()
+		k.c.succeed(in.Op, Result{})
 	case Unsubscribe:
 		k.unsubscribe(func() { k.c.succeed(in.Op, Result{}) })
 	}
@@ -230,6 +234,19 @@ func (k *consumer) seek(in Seek) {
 	default:
 		f.begin(in.From)
 		k.c.succeed(in.Op, Result{})
+	}
+}
+
+// rewind has everything read again that was handed over and is not committed.
+func (k *consumer) rewind() {
+	if k.group == "" {
+		return
+	}
+	for _, f := range k.list {
+		if f.stage == reading && f.used && !f.leaving && f.given != f.committed {
+			f.begin(Position{Kind: AtCommitted})
+			f.goBack = true
+		}
 	}
 }
 

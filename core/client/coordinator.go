@@ -4,21 +4,32 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
-// coordinator is what is known about who coordinates a group.
+// office names what is coordinated: a group, or a transactional id.
+type office struct{ group, transactionalID string }
+
+// String says which it is.
+func (s office) String() string {
+	if s.transactionalID != "" {
+		return "transactional id " + s.transactionalID
+	}
+	return "group " + s.group
+}
+
+// coordinator is what is known about who coordinates an office.
 type coordinator struct {
 	node    *node // nil: not known
 	asking  bool
 	waiting []func(*node, message.Code)
 }
 
-// coordinate hands the coordinator of a group to then: at once when it is
+// coordinate hands the coordinator of an office to then: at once when it is
 // known, else when a broker has told. On failure then gets nil and the code;
 // to try again, after a pause, is its matter.
-func (c *Client) coordinate(group string, then func(*node, message.Code)) {
-	k := c.coordinators[group]
+func (c *Client) coordinate(of office, then func(*node, message.Code)) {
+	k := c.coordinators[of]
 	if k == nil {
 		k = &coordinator{}
-		c.coordinators[group] = k
+		c.coordinators[of] = k
 	}
 	if k.node != nil && k.node.usable(c.now.Mono) {
 		then(k.node, message.None)
@@ -35,7 +46,7 @@ func (c *Client) coordinate(group string, then func(*node, message.Code)) {
 		return
 	}
 	k.asking = true
-	c.send(to, &message.FindCoordinator{Group: group}, c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
+	c.send(to, &message.FindCoordinator{Group: of.group, TransactionalID: of.transactionalID}, c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
 		k.asking = false
 		m, code, ok := read[*message.FindCoordinatorReply](reply, how)
 		if ok {
@@ -70,10 +81,10 @@ func (k *coordinator) tell(n *node, code message.Code) {
 	}
 }
 
-// uncoordinate forgets that a node coordinates a group, when it has said so or
+// uncoordinate forgets that a node coordinates an office, when it has said so or
 // does not answer.
-func (c *Client) uncoordinate(group string, n *node) {
-	if k := c.coordinators[group]; k != nil && k.node == n {
+func (c *Client) uncoordinate(of office, n *node) {
+	if k := c.coordinators[of]; k != nil && k.node == n {
 		k.node = nil
 	}
 }

@@ -25,7 +25,10 @@ type flow struct {
 	place Place
 	stage stage
 	turn  uint64
-	asked bool // a question of this stage is on its way
+	// stretch names the reading from one position on: no two in a client have the
+	// same.
+	stretch uint64
+	asked   bool // a question of this stage is on its way
 
 	seek     Position      // what to look up in stage wantOffset
 	reset    bool          // it is the reset policy that looks it up
@@ -47,6 +50,9 @@ type flow struct {
 	processedEpoch record.LeaderEpoch
 	committed      record.Offset // NoOffset: not known, or none
 	used           bool          // something was handed over since the last new position
+	origin         record.Offset // where the reading began
+	originEpoch    record.LeaderEpoch
+	goBack         bool // to origin, if nothing is committed
 
 	high, low record.Offset // high watermark and log start as last seen; they never fall but by a truncation
 	stable    record.Offset // so the last stable offset
@@ -91,7 +97,9 @@ func (f *flow) begin(p Position) {
 // renew forgets what was fetched and asked for the old position.
 func (f *flow) renew() {
 	f.turn++
-	f.asked, f.suspect, f.drain = false, false, false
+	f.k.stretches++
+	f.stretch = f.k.stretches
+	f.asked, f.suspect, f.drain, f.goBack = false, false, false, false
 	f.failures, f.rest, f.missing = 0, 0, 0
 	f.discard()
 	f.k.stir = true
@@ -104,6 +112,7 @@ func (f *flow) land(offset record.Offset, epoch record.LeaderEpoch) {
 	f.at, f.atEpoch, f.checked = offset, epoch, record.NoLeaderEpoch
 	f.given, f.givenEpoch = offset, epoch
 	f.processed, f.processedEpoch = offset, epoch
+	f.origin, f.originEpoch = offset, epoch
 }
 
 // policy applies the reset policy to a flow whose position, from, is not in the

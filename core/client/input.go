@@ -31,6 +31,40 @@ type Publish struct {
 // before it has its result.
 type FlushAll struct{ Op Op }
 
+// Begin begins a transaction of a producer with a transactional id. It is done when
+// the coordinator has given an identity for it and the one before has ended. One is
+// open at a time; every Publish up to its End belongs to it.
+type Begin struct {
+	Op      Op
+	Timeout message.Duration // 0: AskTimeout
+}
+
+// AddOffsets commits positions of the group that this client reads for with the
+// transaction that is open. Offsets are as in Commit. It needs AtLeastOnce without
+// AutoCommit.
+type AddOffsets struct {
+	Op      Op
+	Offsets []CommitOffset
+}
+
+// End ends the transaction that is open. A commit waits for the results of all that
+// was published and added, and is refused with Abortable when any of it failed: then
+// the transaction is still open, and only an abort ends it. An abort gives up what
+// has no result yet, and calls off a Begin that waits. With Timeout (0: AskTimeout) over, the outcome is Unknown when
+// the coordinator may have decided; the client goes on asking until it knows, and
+// the next Begin waits for that. A transaction that nothing was sent for ends
+// without its coordinator.
+type End struct {
+	Op      Op
+	Commit  bool
+	Timeout message.Duration
+}
+
+// Rewind reads again from the group's committed positions on what was handed over
+// and not committed: after a transaction that did not commit, or of which that is
+// not known. Records that were handed over before must be forgotten.
+type Rewind struct{ Op Op }
+
 // Style is when a position is committed, seen from the processing of its
 // records.
 type Style uint8
@@ -150,6 +184,10 @@ type CommitOffset struct {
 	Offset      record.Offset
 	LeaderEpoch record.LeaderEpoch
 	Note        string
+	// Stretch is that of the Delivery of the records before Offset: the position is
+	// refused (NotOwned) if the partition was taken away since, even if it has come
+	// back, or if its position was moved. 0: not checked.
+	Stretch uint64
 }
 
 // Pause stops the delivery of partitions, which stay assigned. Nil: all.
@@ -202,7 +240,7 @@ const (
 	AnyBroker   TargetKind = iota
 	EveryBroker            // one request to each registered broker that is not fenced
 	Controller             // the active controller's node; any broker while it is not known
-	Coordinator            // of Target.Group
+	Coordinator            // of Target.TransactionalID or, when that is empty, of Target.Group
 	LeaderOf               // of Target.Place, or of Target.Partition when Topic is empty
 	TheNode                // Target.Node
 )
@@ -214,6 +252,15 @@ type Target struct {
 	Place     Place
 	Partition record.PartitionID
 	Node      message.NodeID
+	// TransactionalID is for Coordinator.
+	TransactionalID string
+}
+
+func (t Target) office() office {
+	if t.TransactionalID != "" {
+		return office{transactionalID: t.TransactionalID}
+	}
+	return office{group: t.Group}
 }
 
 // Answered brings the reply to a Call. A reply to a call that the client has
@@ -251,6 +298,10 @@ type Inputs []Input
 
 func (Publish) isInput()     {}
 func (FlushAll) isInput()    {}
+func (Begin) isInput()       {}
+func (AddOffsets) isInput()  {}
+func (End) isInput()         {}
+func (Rewind) isInput()      {}
 func (Subscribe) isInput()   {}
 func (Assign) isInput()      {}
 func (Seek) isInput()        {}

@@ -31,6 +31,8 @@ import (
 // a producer it remembers for each partition by itself. A batch that may be in
 // the log is never given another number; if it cannot be resolved under its
 // own, its outcome is Unknown.
+//
+// In a transaction a gap is the end: the epoch is the transaction's, which fails.
 type lane struct {
 	p     *producer
 	topic *topic
@@ -50,6 +52,7 @@ type lane struct {
 	epoch      record.ProducerEpoch
 	next       record.Sequence
 	generation uint64 // of the identity that producer is from
+	turn       uint64 // of the transaction that they are of
 
 	failures int
 	rest     message.Time // nothing is sent before
@@ -240,7 +243,7 @@ func (l *lane) numbered() (n int) {
 // nameless says that the next batch needs an identity of the producer that
 // is not there yet.
 func (l *lane) nameless() bool {
-	if !l.p.c.cfg.Idempotent || l.started && !(l.broken && l.epoch == math.MaxInt16) || l.numbered() > 0 {
+	if !l.p.c.cfg.Idempotent || l.p.c.transactor.on() || l.started && !(l.broken && l.epoch == math.MaxInt16) || l.numbered() > 0 {
 		return false
 	}
 	return l.p.identity.generation == l.generation
@@ -263,6 +266,10 @@ func (l *lane) launch(b *batch, n *node) {
 
 // number gives a batch its place in the producer's sequence.
 func (l *lane) number(b *batch) {
+	if l.p.c.transactor.on() {
+		l.numberInTransaction(b)
+		return
+	}
 	switch {
 	case !l.started || l.broken && l.epoch == math.MaxInt16:
 		l.started, l.broken = true, false
@@ -279,4 +286,18 @@ func (l *lane) number(b *batch) {
 	b.numbered, b.sequence = true, l.next
 	l.next = record.AddSequence(l.next, int32(len(b.ops)))
 	record.SetProducer(b.bytes, l.producer, l.epoch, b.sequence)
+}
+
+// numberInTransaction does so under the transaction's identity: each begins at
+// sequence 0 in every partition. A number once given is never taken back.
+func (l *lane) numberInTransaction(b *batch) {
+	t := &l.p.c.transactor
+	t.touched = true
+	if l.turn != t.turn {
+		l.turn, l.next = t.turn, 0
+		l.producer, l.epoch = t.id, t.epoch
+	}
+	b.numbered, b.sequence = true, l.next
+	l.next = record.AddSequence(l.next, int32(len(b.ops)))
+	record.SetTransactional(b.bytes, l.producer, l.epoch, b.sequence)
 }

@@ -120,7 +120,7 @@ func (m *member) heartbeat() {
 	m.c.alarms.Stop(&m.beat)
 	m.beating, m.again = true, false
 	life := m.life
-	m.c.coordinate(m.group, func(n *node, code message.Code) {
+	m.c.coordinate(office{group: m.group}, func(n *node, code message.Code) {
 		switch {
 		case life != m.life:
 		case n == nil:
@@ -156,12 +156,12 @@ func (m *member) send(n *node) {
 			m.beaten(a)
 		case ok:
 			if lostCoordinator(a.Code) {
-				m.c.uncoordinate(m.group, n)
+				m.c.uncoordinate(office{group: m.group}, n)
 			}
 			m.failed(a.Code, a.Detail)
 		default:
 			if how != replied {
-				m.c.uncoordinate(m.group, n)
+				m.c.uncoordinate(office{group: m.group}, n)
 			}
 			m.failed(code, "")
 		}

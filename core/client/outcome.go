@@ -75,6 +75,8 @@ func (l *lane) outOfSequence(b *batch) {
 		// may stand in the log or may have been lost with the rest. To send it
 		// under a new number might double it.
 		l.giveUp(b, Refused)
+	case l.p.c.transactor.on(): // the epoch is the transaction's
+		l.giveUp(b, Refused)
 	default:
 		l.broken = true
 		l.again(false)
@@ -129,7 +131,8 @@ func (l *lane) giveUp(b *batch, why Problem) {
 	if b.code == message.None {
 		e.Detail += ": " + why.String()
 	}
-	if b.numbered {
+	l.p.c.transactor.failed(e)
+	if b.numbered && !l.p.c.transactor.on() {
 		l.broken = true
 		l.unnumber()
 	}

@@ -147,7 +147,7 @@ func (k *consumer) gather(limit int) (parts []handed) {
 		limit -= len(records)
 		k.turn = at + 1
 		parts = append(parts, handed{f, f.turn, Delivery{PlacedID: PlacedID{f.place, f.id}, Records: records,
-			Next: f.given, HighWatermark: f.high, LastStable: f.stable, LogStart: f.low}, before})
+			Next: f.given, Stretch: f.stretch, HighWatermark: f.high, LastStable: f.stable, LogStart: f.low}, before})
 	}
 	return parts
 }

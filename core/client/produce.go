@@ -59,7 +59,7 @@ func (p *producer) ship(n *node) {
 }
 
 func (p *producer) sendLoad(n *node, load []shipment) {
-	r := &message.Produce{Acks: p.c.cfg.Acks, Partitions: make([]message.ProducePartition, len(load))}
+	r := &message.Produce{Acks: p.c.cfg.Acks, TransactionalID: p.c.cfg.TransactionalID, Partitions: make([]message.ProducePartition, len(load))}
 	// The leader answers by itself before this client gives the call up.
 	r.Timeout = p.c.cfg.RequestTimeout * 3 / 4
 	for i, s := range load {

@@ -46,13 +46,19 @@ func (p *producer) init(c *Client) {
 
 // publish takes one record in.
 func (p *producer) publish(in *Publish) {
+	if p.c.transactor.on() {
+		if no := p.c.transactor.refuses("publish"); no != nil {
+			p.c.fail(in.Op, NotDone, no)
+			return
+		}
+	}
 	size := int64(record.SizeBound(in.Key, in.Value, in.Headers))
 	switch {
 	case in.Topic == "" || in.Partition < AnyPartition:
-		p.c.fail(in.Op, NotDone, &Error{Problem: Misused, Detail: "publish: name a topic, and a partition of 0 or above or AnyPartition"})
+		p.refuse(in.Op, &Error{Problem: Misused, Detail: "publish: name a topic, and a partition of 0 or above or AnyPartition"})
 		return
 	case p.buffered+size > p.c.cfg.BufferBytes:
-		p.c.fail(in.Op, NotDone, &Error{Problem: BufferFull, Detail: fmt.Sprintf(
+		p.refuse(in.Op, &Error{Problem: BufferFull, Detail: fmt.Sprintf(
 			"publish: %d bytes of records wait for their result and this one does not fit into the %d that may: wait for results, or raise BufferBytes",
 			p.buffered, p.c.cfg.BufferBytes)})
 		return
@@ -169,9 +175,15 @@ func (p *producer) expireWaiting(t *topic) {
 	}
 }
 
+// refuse ends a record that is not taken in.
+func (p *producer) refuse(op Op, e *Error) {
+	p.c.transactor.failed(e)
+	p.c.fail(op, NotDone, e)
+}
+
 // neverSent ends a record that did not get into a batch.
 func (p *producer) neverSent(one *pending, e *Error) {
-	p.c.fail(one.in.Op, NotDone, e)
+	p.refuse(one.in.Op, e)
 	p.resolved(one.size, one.era, 1)
 }
 

@@ -22,7 +22,7 @@ func (m *madness) code() message.Code {
 	if rapid.Bool().Draw(m.t, "good") {
 		return message.None
 	}
-	return message.Code(rapid.IntRange(-1, int(message.ShuttingDown)+1).Draw(m.t, "code"))
+	return message.Code(rapid.IntRange(-1, int(message.TransactionAbortable)+1).Draw(m.t, "code"))
 }
 
 func (m *madness) number() int64 {
@@ -82,7 +82,10 @@ func (m *madness) dataReply(r message.Request) message.Reply {
 	case *message.Fetch:
 		return &message.FetchReply{Partitions: some(m, len(r.Partitions), func(i int) message.FetchedPartition {
 			id := pick(m, i, r.Partitions, func(p message.FetchPartition) record.PartitionID { return p.ID })
-			e := message.FetchedPartition{ID: id, Code: m.code(), HighWatermark: m.offset(), LogStart: m.offset(), Leader: m.node(), LeaderEpoch: m.epoch(), Records: m.bytes()}
+			e := message.FetchedPartition{ID: id, Code: m.code(), HighWatermark: m.offset(), LastStable: m.offset(), LogStart: m.offset(), Leader: m.node(), LeaderEpoch: m.epoch(), Records: m.bytes()}
+			if rapid.IntRange(0, 5).Draw(m.t, "aborted") == 0 {
+				e.Aborted = []message.AbortedTransaction{{ID: record.ProducerID(m.number()), First: m.offset()}, {ID: 1, First: m.offset()}}
+			}
 			if rapid.IntRange(0, 5).Draw(m.t, "diverging") == 0 {
 				e.Diverging = &message.EpochEnd{Epoch: m.epoch(), End: m.offset()}
 			}
@@ -113,6 +116,12 @@ func (m *madness) groupReply(r message.Request) message.Reply {
 		return &message.CommitOffsetsReply{Code: m.code(), Offsets: some(m, len(r.Offsets), func(i int) message.CommittedOffset {
 			return message.CommittedOffset{ID: pick(m, i, r.Offsets, func(p message.GroupOffset) record.PartitionID { return p.ID }), Code: m.code()}
 		})}
+	case *message.CommitTransactionOffsets:
+		return &message.CommitTransactionOffsetsReply{Code: m.code(), Offsets: some(m, len(r.Offsets), func(i int) message.CommittedOffset {
+			return message.CommittedOffset{ID: pick(m, i, r.Offsets, func(p message.GroupOffset) record.PartitionID { return p.ID }), Code: m.code()}
+		})}
+	case *message.EndTransaction:
+		return &message.EndTransactionReply{Code: m.code(), ID: record.ProducerID(m.number()), Epoch: record.ProducerEpoch(m.number() % 100)}
 	case *message.FetchOffsets:
 		return &message.FetchOffsetsReply{Code: m.code(), Offsets: some(m, len(r.IDs), func(i int) message.GroupOffset {
 			return message.GroupOffset{ID: pick(m, i, r.IDs, func(p record.PartitionID) record.PartitionID { return p }), Offset: m.offset(), LeaderEpoch: m.epoch()}
@@ -153,6 +162,8 @@ func (m *madness) sane(r message.Request) message.Reply {
 			a.Assignment = rapid.SampledFrom([][]record.PartitionID{nil, {orders0}, {orders0, orders1}, {orders1, orders2}}).Draw(m.t, "assignment")
 		}
 		return a
+	case *message.EndTransaction:
+		return &message.EndTransactionReply{ID: r.ID, Epoch: r.Epoch + 1}
 	case *message.FetchOffsets:
 		a := &message.FetchOffsetsReply{}
 		for _, id := range r.IDs {
@@ -224,7 +235,7 @@ func (m *madness) start() Start {
 
 func (m *madness) input(op Op) Input {
 	p := m.place()
-	switch rapid.IntRange(0, 15).Draw(m.t, "input") {
+	switch rapid.IntRange(0, 20).Draw(m.t, "input") {
 	case 0, 1, 2:
 		return Publish{Op: op, Topic: p.Topic, Partition: p.Partition, Key: m.bytes(), Value: m.bytes()}
 	case 3:
@@ -255,6 +266,14 @@ func (m *madness) input(op Op) Input {
 			return Unsubscribe{op}
 		}
 		return Positions{op}
+	case 15, 16:
+		return Begin{Op: op}
+	case 17:
+		return AddOffsets{Op: op, Offsets: []CommitOffset{{Place: p, Offset: m.offset()}}[:rapid.IntRange(0, 1).Draw(m.t, "offsets")]}
+	case 18:
+		return End{Op: op, Commit: rapid.Bool().Draw(m.t, "commit")}
+	case 19:
+		return Rewind{op}
 	}
 	k := rapid.SampledFrom(message.Kinds()).Draw(m.t, "request")
 	r, _ := message.New(k).(message.Request)
@@ -271,6 +290,8 @@ func TestWhateverIsAnsweredEveryOperationEnds(t *testing.T) {
 			c.Acks = message.Acks(rapid.IntRange(-1, 1).Draw(t, "acks"))
 			c.BatchBytes, c.PrefetchBytes = 200, 500
 			c.MaxPollInterval = 20 * message.Second
+			c.TransactionalID = rapid.SampledFrom([]string{"", "", "t"}).Draw(t, "transactional id")
+			c.Isolation = message.Isolation(rapid.IntRange(0, 1).Draw(t, "isolation"))
 		})
 		m.mad = rapid.IntRange(0, 9).Draw(t, "madness")
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {

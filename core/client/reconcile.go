@@ -176,7 +176,7 @@ func (k *consumer) askCommitted() {
 	}
 	k.askingCommitted = true
 	group := k.group
-	k.c.coordinate(group, func(n *node, code message.Code) {
+	k.c.coordinate(office{group: group}, func(n *node, code message.Code) {
 		k.askingCommitted = false
 		if group != k.group {
 			k.stir = true
@@ -214,7 +214,7 @@ func (k *consumer) sendCommitted(n *node, group string) {
 			code = r.Code
 		}
 		if how != replied || lostCoordinator(code) {
-			k.c.uncoordinate(group, n)
+			k.c.uncoordinate(office{group: group}, n)
 		}
 		if code != message.None {
 			k.committedFailed(code, asked)
@@ -226,7 +226,12 @@ func (k *consumer) sendCommitted(n *node, group string) {
 				continue
 			}
 			at := committedIn(r, PlacedID{q.flow.place, q.flow.id})
-			if at.Offset == message.NoOffset {
+			switch {
+			case at.Offset != message.NoOffset:
+			case q.flow.goBack: // the reset policy might skip what was never processed
+				q.flow.land(q.flow.origin, q.flow.originEpoch)
+				continue
+			default:
 				q.flow.policy(message.NoOffset)
 				continue
 			}

@@ -56,6 +56,8 @@ type Delivery struct {
 	Records []Record
 	// Next is the position after these records: what Commit would store.
 	Next record.Offset
+	// Stretch is what a CommitOffset for these records should carry.
+	Stretch uint64
 	// HighWatermark, LastStable and LogStart are as last seen. The lag is
 	// HighWatermark - Next or, with ReadCommitted, LastStable - Next: no more than
 	// that can be read.
@@ -116,12 +118,19 @@ const (
 	Misused
 	// Closed: the client is closed or closing.
 	Closed
+	// Abortable: the transaction has failed and must be aborted; Because tells why
+	// (0: it was being aborted). The producer goes on with the next one.
+	Abortable
+	// Fenced: the transactional producer is over: another one has taken its id, a
+	// transaction was open for too long, or the id expired. Make a new client.
+	Fenced
 )
 
 // Error is why an operation did not succeed. Its Code can be matched with
 // errors.Is(err, message.OffsetOutOfRange) and the like.
 type Error struct {
 	Problem Problem
+	Because Problem      // with Abortable: what made it so
 	Code    message.Code // None: no broker said it
 	Detail  string       // what, where, and what to do about it
 }
@@ -167,6 +176,10 @@ func (p Problem) String() string {
 		return "the operation makes no sense"
 	case Closed:
 		return "the client is closed"
+	case Abortable:
+		return "the transaction can only be aborted"
+	case Fenced:
+		return "the transactional producer is over"
 	}
 	return "no problem"
 }
