@@ -4,6 +4,10 @@
 //
 // A Client may be used from any number of goroutines. Publishing from many of
 // them, or with PublishAsync, lets records travel in batches.
+//
+// Transact makes records and the positions of what they were made of take effect
+// together, for consumers that are built as: read, process, write. There is a whole
+// program in examples/pipeline.
 package client
 
 import (
@@ -32,6 +36,8 @@ type Client struct {
 	lastOp   atomic.Uint64
 	// unsettled are the bytes of records without a result.
 	unsettled atomic.Int64
+	// transacting holds one token while a transaction is made.
+	transacting chan struct{}
 
 	mu     sync.Mutex
 	queue  []work
@@ -85,7 +91,7 @@ func split(addresses string) []string {
 func newClient(s settings) *Client {
 	c := &Client{
 		settings: s, began: time.Now(),
-		signal: make(chan struct{}, 1), over: make(chan struct{}),
+		signal: make(chan struct{}, 1), over: make(chan struct{}), transacting: make(chan struct{}, 1),
 		waiting: map[protocol.Op]func(*protocol.Result){},
 		links:   map[message.NodeID]*link{}, seeds: map[string]*link{},
 	}

@@ -24,8 +24,9 @@ type Record struct {
 	// records only it is the last stable offset.
 	HighWatermark int64
 
-	id    record.PartitionID
-	epoch record.LeaderEpoch
+	id      record.PartitionID
+	epoch   record.LeaderEpoch
+	stretch uint64
 }
 
 // Place is one partition of a topic.
@@ -120,7 +121,7 @@ func (c *Client) flatten(polled []protocol.Delivery) []Record {
 			records = append(records, Record{
 				Topic: d.Topic, Partition: d.Partition, Offset: int64(r.Offset), Timestamp: int64(r.Timestamp),
 				Key: r.Key, Value: r.Value, Headers: r.Headers, HighWatermark: int64(end),
-				id: d.ID, epoch: r.LeaderEpoch,
+				id: d.ID, epoch: r.LeaderEpoch, stretch: d.Stretch,
 			})
 		}
 	}

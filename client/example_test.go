@@ -135,3 +135,38 @@ func ExampleClient_Assign() {
 		fmt.Println(r.Offset, string(r.Value))
 	}
 }
+
+// Read, process and write: what is published and that the records are done commit
+// together. The process may be killed at any line: each record of orders has its
+// invoice exactly once, for whoever reads them WithReadCommitted.
+func ExampleClient_Transact() {
+	ctx := context.Background()
+	c, err := client.Dial(ctx, "localhost:9092", client.WithTransactionalID("billing-1"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close(ctx)
+	if err := c.Subscribe(ctx, client.Subscription{Group: "billing", Topics: []string{"orders"}}); err != nil {
+		log.Fatal(err)
+	}
+	for {
+		records, err := c.Poll(ctx, 100)
+		if err != nil {
+			log.Fatal(err)
+		}
+		err = c.Transact(ctx, func(tx *client.Tx) error {
+			for _, r := range records {
+				if err := tx.Publish("invoices", r.Key, fmt.Appendf(nil, "invoice for %s", r.Value)); err != nil {
+					return err
+				}
+			}
+			return tx.CommitRecords(records)
+		})
+		switch {
+		case errors.Is(err, client.ErrFenced):
+			log.Fatal("another process has taken the id: ", err)
+		case err != nil:
+			log.Print(err) // Poll returns again what is not committed
+		}
+	}
+}

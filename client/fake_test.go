@@ -28,6 +28,8 @@ type fake struct {
 	ignored chan message.Kind     // tells of the first of them
 	down    error                 // nobody can connect
 	stopped bool
+
+	transactions transactions
 }
 
 // sequence is how a broker knows a batch again.
@@ -41,7 +43,7 @@ type sequence struct {
 const ordersID = record.TopicID(3)
 
 func newFake() *fake {
-	f := &fake{known: map[sequence]record.Offset{}, offsets: map[record.PartitionID]message.GroupOffset{},
+	f := &fake{transactions: newTransactions(), known: map[sequence]record.Offset{}, offsets: map[record.PartitionID]message.GroupOffset{},
 		conns: map[*line]bool{}, silent: map[message.Kind]bool{}, ignored: make(chan message.Kind, 1)}
 	f.news = sync.NewCond(&f.mu)
 	return f
@@ -152,7 +154,14 @@ func (f *fake) serve(m message.Request) message.Reply {
 	case *message.Metadata:
 		return f.metadata(m)
 	case *message.InitProducerID:
+		if m.TransactionalID != "" {
+			return f.initTransactions(m)
+		}
 		return &message.InitProducerIDReply{ID: 70}
+	case *message.EndTransaction:
+		return f.endTransaction(m)
+	case *message.CommitTransactionOffsets:
+		return f.addOffsets(m)
 	case *message.Produce:
 		return f.produce(m)
 	case *message.Fetch:
@@ -182,6 +191,9 @@ func (f *fake) serve(m message.Request) message.Reply {
 		}
 		return message.Fail(m, message.None, "")
 	case *message.FetchOffsets:
+		if m.Stable && f.transactions.unstable() {
+			return &message.FetchOffsetsReply{Code: message.UnstableOffsetCommit}
+		}
 		a := &message.FetchOffsetsReply{}
 		for _, id := range m.IDs {
 			o, ok := f.offsets[id]
@@ -225,6 +237,10 @@ func (f *fake) produce(m *message.Produce) message.Reply {
 		key := sequence{p.ID.Index, h.ProducerID, h.ProducerEpoch, h.BaseSequence}
 		at, again := f.known[key]
 		if !again || h.ProducerID == record.NoProducerID {
+			if code := f.open(&h, p.ID.Index); code != message.None {
+				a.Partitions[i].Code = code
+				continue
+			}
 			at = f.ends[p.ID.Index]
 			record.Stamp(p.Records, at, 0)
 			f.logs[p.ID.Index] = append(f.logs[p.ID.Index], p.Records...)
@@ -252,10 +268,13 @@ func (f *fake) fetch(m *message.Fetch) message.Reply {
 		some := false
 		for i, p := range m.Partitions {
 			e := &a.Partitions[i]
-			e.HighWatermark, e.LogStart = f.ends[p.ID.Index], 0
+			e.HighWatermark, e.LastStable, e.LogStart = f.ends[p.ID.Index], f.transactions.stable(p.ID.Index, f.ends[p.ID.Index]), 0
+			if m.Isolation == message.ReadCommitted {
+				e.Aborted = f.transactions.aborted[p.ID.Index]
+			}
 			it := record.Batches(f.logs[p.ID.Index])
 			for it.Next() {
-				if it.Header.End() > p.Offset {
+				if it.Header.End() > p.Offset && (m.Isolation == message.ReadUncommitted || it.Header.BaseOffset < e.LastStable) {
 					e.Records = append(e.Records, it.Bytes...)
 					some = true
 				}
@@ -280,4 +299,15 @@ func (f *fake) values(partition int) (list []string) {
 		}
 	}
 	return list
+}
+
+func ordersPart(index int32) record.PartitionID {
+	return record.PartitionID{Topic: ordersID, Index: index}
+}
+
+// shortly is a context for a poll that may find nothing.
+func shortly(ctx context.Context) context.Context {
+	brief, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	context.AfterFunc(brief, cancel)
+	return brief
 }

@@ -1,0 +1,329 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	protocol "github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// How a transaction can end without a commit, for errors.Is. An error that is none
+// of these left no transaction behind: it could not begin, or it was aborted because
+// the function that makes it up returned that error.
+var (
+	// ErrAbortable: the transaction was aborted: something of it could not be
+	// stored. Nothing of it is visible to readers of committed records, and nothing
+	// ever will be. The client goes on.
+	ErrAbortable = errors.New("client: the transaction was aborted")
+	// ErrFenced: the client makes no more transactions: another one has taken its
+	// transactional id, or a transaction was open for longer than its limit. Close
+	// it; Dial again if this process is still the one to go on.
+	ErrFenced = errors.New("client: another client has taken the transactional id")
+	// ErrUnknownOutcome: it is not known whether the transaction was committed. Polls
+	// go on behind what it committed, if it did, so that nothing is processed twice
+	// or left out; only what was done elsewhere on its account is in doubt.
+	ErrUnknownOutcome = errors.New("client: the outcome is not known")
+)
+
+// Is matches ErrAbortable, ErrFenced and ErrUnknownOutcome.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case ErrAbortable:
+		return e.Cause.Problem == protocol.Abortable
+	case ErrFenced:
+		return e.Cause.Problem == protocol.Fenced
+	case ErrUnknownOutcome:
+		return e.Unknown
+	}
+	return false
+}
+
+// WithTransactionalID lets the client make transactions, and publish in no other
+// way. The id names the one who processes something, over restarts: of all clients
+// with one id only the last that began a transaction can go on (see ErrFenced), and
+// what the others had open is aborted. Records are read as with WithReadCommitted.
+func WithTransactionalID(id string) Option {
+	return func(s *settings) {
+		s.config.TransactionalID, s.config.Isolation = id, message.ReadCommitted
+	}
+}
+
+// WithTransactionTimeout is how long a transaction may be open before the cluster
+// aborts it, which ends the client (ErrFenced). The default is the broker's.
+func WithTransactionTimeout(d time.Duration) Option {
+	return func(s *settings) { s.config.TransactionTimeout = message.Duration(d) }
+}
+
+// attempts is how often Transact tries one transaction.
+const attempts = 5
+
+// Transact makes one transaction: everything that f publishes and the positions that
+// it commits through tx take effect together, or not at all. It needs
+// WithTransactionalID. Transactions of a client follow one another.
+//
+// f may be called several times: when the transaction had to be aborted for a cause
+// that may have passed, it is tried again. So f does nothing else that must happen
+// once. When f returns an error the transaction is aborted and the error returned.
+//
+// After an error from Transact, Poll returns again what was polled and not
+// committed; records from before are to be forgotten, and CommitRecords refuses
+// them. The error is matched by ErrAbortable, ErrFenced or ErrUnknownOutcome.
+func (c *Client) Transact(ctx context.Context, f func(tx *Tx) error) error {
+	select {
+	case c.transacting <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.transacting }()
+	for attempt := 1; ; attempt++ {
+		again, err := c.transactOnce(ctx, f)
+		if err == nil {
+			return nil
+		}
+		if !again || attempt == attempts || ctx.Err() != nil {
+			c.rewind()
+			return err
+		}
+	}
+}
+
+// rewind has polls go back to what is committed. It takes effect before any poll
+// that comes later.
+func (c *Client) rewind() {
+	c.submit(func(op protocol.Op) protocol.Input { return protocol.Rewind{Op: op} }, func(*protocol.Result) {})
+}
+
+// transactOnce tries a transaction once. again: it was aborted, and another attempt
+// may succeed.
+func (c *Client) transactOnce(ctx context.Context, f func(tx *Tx) error) (again bool, err error) {
+	limit := timeLeft(ctx)
+	if _, err := c.run(ctx, func(op protocol.Op) protocol.Input { return protocol.Begin{Op: op, Timeout: limit} }); err != nil {
+		if ctx.Err() != nil {
+			c.abort() // it may begin all the same
+		}
+		return false, err
+	}
+	tx := &Tx{c: c, ctx: ctx}
+	done := false
+	defer func() {
+		tx.end()
+		if !done { // f has panicked
+			c.abort()
+			c.rewind()
+		}
+	}()
+	err = f(tx)
+	tx.end()
+	done = true
+	if err != nil {
+		c.abort()
+		cause := tx.failure()
+		if cause == nil || !errors.Is(err, cause) {
+			return false, err
+		}
+		if err == error(cause) {
+			err = aborted(cause)
+		}
+		return mayPass(cause), err
+	}
+	if cause := tx.failure(); cause != nil {
+		c.abort()
+		return mayPass(cause), aborted(cause)
+	}
+	return c.commitTransaction(ctx)
+}
+
+// commitTransaction asks for the commit, and aborts what cannot be committed.
+func (c *Client) commitTransaction(ctx context.Context) (again bool, err error) {
+	limit := timeLeft(ctx)
+	_, err = c.run(ctx, func(op protocol.Op) protocol.Input { return protocol.End{Op: op, Commit: true, Timeout: limit} })
+	var e *Error
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.As(err, &e) && e.Unknown, errors.Is(err, ErrFenced):
+		return false, err
+	case errors.As(err, &e): // it is still open
+		c.abort()
+		return mayPass(e), aborted(e)
+	default: // the caller has gone away, or the client was closed
+		return false, errors.Join(err, &Error{Unknown: true, Cause: &protocol.Error{Problem: protocol.TimedOut, Detail: "commit: its answer was not waited for"}})
+	}
+}
+
+// abort ends the transaction without waiting: the next one does.
+func (c *Client) abort() {
+	c.submit(func(op protocol.Op) protocol.Input { return protocol.End{Op: op} }, func(*protocol.Result) {})
+}
+
+// timeLeft is the time limit of an operation; 0: the protocol's own.
+func timeLeft(ctx context.Context) message.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return message.Duration(max(time.Until(deadline), time.Millisecond))
+}
+
+// aborted is what is told about a transaction that was aborted because of e.
+func aborted(e *Error) error {
+	if p := e.Cause.Problem; p == protocol.Abortable || p == protocol.Fenced {
+		return e
+	}
+	cause := *e.Cause
+	cause.Because, cause.Problem = cause.Problem, protocol.Abortable
+	return &Error{Cause: &cause}
+}
+
+// mayPass says that the cause of an abort may be gone when the same is tried again.
+func mayPass(e *Error) bool {
+	why := e.Cause.Problem
+	if why == protocol.Abortable {
+		why = e.Cause.Because
+	}
+	switch why {
+	case protocol.TimedOut:
+		return true
+	case protocol.Refused:
+		switch e.Cause.Code {
+		case message.InvalidProducerEpoch, message.OutOfOrderSequence, message.UnknownProducerID, message.InvalidTxnState, message.TransactionAbortable:
+			return true
+		}
+		return e.Cause.Code.Retriable()
+	}
+	return false
+}
+
+// Tx is a transaction that is being made up. It is of use until the function that it
+// was given to returns, from any of its goroutines.
+type Tx struct {
+	c   *Client
+	ctx context.Context
+
+	mu    sync.Mutex
+	ended bool
+	first *Error // of the operations that have failed
+}
+
+// Publish adds a record; see PublishMessage.
+func (tx *Tx) Publish(topic string, key, value []byte) error {
+	return tx.PublishMessage(Message{Topic: topic, Partition: AnyPartition, Key: key, Value: value})
+}
+
+// PublishMessage adds a record. It does not wait for it to be stored, only for room
+// when too many records wait for that: whether it was is told by Transact, which
+// commits all or nothing. It fails when the transaction can only be aborted.
+func (tx *Tx) PublishMessage(m Message) error {
+	size := int64(record.SizeBound(m.Key, m.Value, m.Headers))
+	if size > tx.c.settings.config.BufferBytes {
+		return tx.fails(&Error{Cause: &protocol.Error{Problem: protocol.TooLarge, Detail: "publish: the record is larger than BufferBytes"}})
+	}
+	for {
+		if err := tx.usable(); err != nil {
+			return err
+		}
+		if tx.c.reserve(size) {
+			break
+		}
+		if err := tx.c.Flush(tx.ctx); err != nil {
+			return err
+		}
+	}
+	tx.c.submit(m.input, func(r *protocol.Result) {
+		tx.c.unsettled.Add(-size)
+		tx.took(r)
+	})
+	return nil
+}
+
+// CommitRecords commits, with the transaction, that records which Poll has returned
+// are processed, and all before them in their partitions. As with PublishMessage,
+// Transact tells whether that was possible.
+func (tx *Tx) CommitRecords(records []Record) error {
+	var offsets []protocol.CommitOffset
+	at := map[Place]int{}
+	for i := range records {
+		r := &records[i]
+		place := Place{Topic: r.Topic, Partition: r.Partition}
+		next := protocol.CommitOffset{Place: place, Offset: record.Offset(r.Offset) + 1, LeaderEpoch: r.epoch, Stretch: r.stretch}
+		j, seen := at[place]
+		switch {
+		case !seen:
+			at[place] = len(offsets)
+			offsets = append(offsets, next)
+		case next.Stretch != offsets[j].Stretch:
+			return tx.fails(&Error{Cause: &protocol.Error{Problem: protocol.NotOwned, Detail: "commit: the partition was taken away, or its position moved, between two of the records"}})
+		case next.Offset > offsets[j].Offset:
+			offsets[j] = next
+		}
+	}
+	if len(offsets) == 0 {
+		return tx.usable()
+	}
+	return tx.commit(offsets)
+}
+
+// CommitPositions is CommitRecords for positions that were worked out in another
+// way. It cannot tell positions of before a partition was taken away and came back:
+// where that may be, use CommitRecords.
+func (tx *Tx) CommitPositions(positions ...Position) error {
+	offsets := make([]protocol.CommitOffset, len(positions))
+	for i, p := range positions {
+		offsets[i] = protocol.CommitOffset{Place: p.Place, Offset: record.Offset(p.Offset), LeaderEpoch: record.NoLeaderEpoch}
+	}
+	return tx.commit(offsets)
+}
+
+func (tx *Tx) commit(offsets []protocol.CommitOffset) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	tx.c.submit(func(op protocol.Op) protocol.Input { return protocol.AddOffsets{Op: op, Offsets: offsets} }, tx.took)
+	return nil
+}
+
+// usable says why nothing can be added any more.
+func (tx *Tx) usable() error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	switch {
+	case tx.ended:
+		return &Error{Cause: &protocol.Error{Problem: protocol.Misused, Detail: "the transaction is over: its function has returned"}}
+	case tx.first != nil:
+		return tx.first
+	}
+	return tx.ctx.Err()
+}
+
+// took takes in the result of something that was added.
+func (tx *Tx) took(r *protocol.Result) {
+	var e *Error
+	if err := problem(r); errors.As(err, &e) {
+		_ = tx.fails(e)
+	}
+}
+
+func (tx *Tx) fails(e *Error) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.first == nil {
+		tx.first = e
+	}
+	return tx.first
+}
+
+func (tx *Tx) failure() *Error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.first
+}
+
+func (tx *Tx) end() {
+	tx.mu.Lock()
+	tx.ended = true
+	tx.mu.Unlock()
+}

@@ -1,0 +1,250 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/client"
+	protocol "github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// fill publishes n records to orders/0 outside of any transaction.
+func fill(t *testing.T, f *fake, n int) {
+	ctx, c := dial(t, f)
+	for i := range n {
+		_, err := c.PublishMessage(ctx, client.Message{Topic: "orders", Partition: 0, Value: fmt.Appendf(nil, "%03d", i)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.Close(ctx))
+}
+
+// worker is a client that makes transactions and reads for a group.
+func worker(t *testing.T, f *fake) (context.Context, *client.Client) {
+	ctx, c := dial(t, f, client.WithTransactionalID("pay"))
+	require.NoError(t, c.Subscribe(ctx, client.Subscription{Group: "g", Topics: []string{"orders"}}))
+	return ctx, c
+}
+
+// inputs polls until there are records of orders/0.
+func inputs(t *testing.T, ctx context.Context, c *client.Client, limit int) []client.Record {
+	for ctx.Err() == nil {
+		records, err := c.Poll(ctx, limit)
+		require.NoError(t, err)
+		var input []client.Record
+		for _, r := range records {
+			if r.Partition == 0 {
+				input = append(input, r)
+			}
+		}
+		if len(input) > 0 {
+			return input
+		}
+	}
+	t.Fatal("nothing came")
+	return nil
+}
+
+// copyTo is a transaction that copies records to orders/1.
+func copyTo(tx *client.Tx, records []client.Record) error {
+	for _, r := range records {
+		if err := tx.PublishMessage(client.Message{Topic: "orders", Partition: 1, Value: r.Value}); err != nil {
+			return err
+		}
+	}
+	return tx.CommitRecords(records)
+}
+
+// committed are the values of orders/1 that readers of committed records see, and
+// where group g stands in orders/0.
+func committed(t *testing.T, f *fake) (values []string, position int64) {
+	ctx, c := dial(t, f, client.WithReadCommitted())
+	f.mu.Lock()
+	end, at := f.transactions.stable(1, f.ends[1]), int64(f.offsets[ordersPart(0)].Offset)
+	f.mu.Unlock()
+	place := client.Place{Topic: "orders", Partition: 1}
+	require.NoError(t, c.Assign(ctx, protocol.Assign{Partitions: []protocol.Start{{Place: place}}}))
+	for {
+		records, err := c.Poll(shortly(ctx), 0)
+		require.NoError(t, err)
+		for _, r := range records {
+			values = append(values, string(r.Value))
+		}
+		positions, err := c.Positions(ctx)
+		require.NoError(t, err)
+		if len(positions) > 0 && positions[0].Offset >= int64(end) {
+			return values, at
+		}
+	}
+}
+
+func TestATransactionCommitsRecordsAndPositionsTogether(t *testing.T) {
+	f := newFake()
+	fill(t, f, 4)
+	ctx, c := worker(t, f)
+	records := inputs(t, ctx, c, 2)
+	require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error {
+		require.NoError(t, copyTo(tx, records))
+		got, _ := committed(t, f)
+		require.Empty(t, got, "not yet")
+		return nil
+	}))
+	got, at := committed(t, f)
+	require.Equal(t, []string{"000", "001"}, got)
+	require.Equal(t, int64(2), at)
+	require.Equal(t, "002", string(inputs(t, ctx, c, 1)[0].Value))
+}
+
+func TestAnErrorAbortsAndTheRecordsComeAgain(t *testing.T) {
+	f := newFake()
+	fill(t, f, 2)
+	ctx, c := worker(t, f)
+	records := inputs(t, ctx, c, 1)
+	sick := errors.New("sick")
+	err := c.Transact(ctx, func(tx *client.Tx) error {
+		require.NoError(t, copyTo(tx, records))
+		return sick
+	})
+	require.Same(t, sick, err)
+	again := inputs(t, ctx, c, 1)
+	require.Equal(t, records[0].Value, again[0].Value)
+	err = c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, records) })
+	require.ErrorIs(t, err, client.ErrAbortable, "those in hand from before are not to be used")
+	again = inputs(t, ctx, c, 1)
+	require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, again) }))
+	got, at := committed(t, f)
+	require.Equal(t, []string{"000"}, got)
+	require.Equal(t, int64(1), at)
+}
+
+func TestAPanicAborts(t *testing.T) {
+	f := newFake()
+	fill(t, f, 1)
+	ctx, c := worker(t, f)
+	records := inputs(t, ctx, c, 1)
+	require.PanicsWithValue(t, "oh", func() {
+		_ = c.Transact(ctx, func(tx *client.Tx) error {
+			require.NoError(t, copyTo(tx, records))
+			panic("oh")
+		})
+	})
+	require.Len(t, inputs(t, ctx, c, 1), 1)
+	got, _ := committed(t, f)
+	require.Empty(t, got)
+}
+
+func TestWhatMayPassIsTriedAgain(t *testing.T) {
+	f := newFake()
+	fill(t, f, 1)
+	ctx, c := worker(t, f)
+	records := inputs(t, ctx, c, 1)
+	f.transactions.refuse[message.KindProduce] = message.TransactionAbortable
+	calls := 0
+	require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error { calls++; return copyTo(tx, records) }))
+	require.Equal(t, 2, calls)
+	f.transactions.refuse[message.KindProduce] = message.InvalidTopic
+	err := c.Transact(ctx, func(tx *client.Tx) error { calls++; return copyTo(tx, nil) })
+	require.NoError(t, err, "a transaction of nothing")
+	err = c.Transact(ctx, func(tx *client.Tx) error { calls++; return tx.Publish("orders", nil, []byte("x")) })
+	require.ErrorIs(t, err, client.ErrAbortable)
+	require.ErrorIs(t, err, message.InvalidTopic)
+	require.Equal(t, 4, calls)
+	got, _ := committed(t, f)
+	require.Equal(t, []string{"000"}, got)
+}
+
+func TestTheLastOfTwoClientsWithOneIdGoesOn(t *testing.T) {
+	f := newFake()
+	fill(t, f, 1)
+	ctx, old := worker(t, f)
+	records := inputs(t, ctx, old, 1)
+	err := old.Transact(ctx, func(tx *client.Tx) error {
+		_, young := dial(t, f, client.WithTransactionalID("pay"))
+		require.NoError(t, young.Transact(ctx, func(tx *client.Tx) error { return tx.Publish("orders", nil, []byte("young")) }))
+		return copyTo(tx, records)
+	})
+	require.ErrorIs(t, err, client.ErrFenced)
+	require.NotErrorIs(t, err, client.ErrUnknownOutcome)
+	require.ErrorIs(t, old.Transact(ctx, func(*client.Tx) error { return nil }), client.ErrFenced)
+}
+
+func TestACommitWithoutAnAnswerIsUnknown(t *testing.T) {
+	f := newFake()
+	fill(t, f, 2)
+	ctx, c := worker(t, f)
+	records := inputs(t, ctx, c, 1)
+	f.mu.Lock()
+	f.silent[message.KindEndTransaction] = true
+	f.mu.Unlock()
+	brief, cancel := context.WithCancel(ctx)
+	go func() { <-f.ignored; cancel() }()
+	err := c.Transact(brief, func(tx *client.Tx) error { return copyTo(tx, records) })
+	require.ErrorIs(t, err, client.ErrUnknownOutcome)
+	require.ErrorIs(t, err, context.Canceled)
+	f.mu.Lock()
+	f.silent[message.KindEndTransaction] = false
+	f.mu.Unlock()
+	f.cut()
+	rest := inputs(t, ctx, c, 9)
+	require.Equal(t, "001", string(rest[0].Value), "the commit was asked for again, and polls go on behind it")
+	require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, rest) }))
+	got, at := committed(t, f)
+	require.Equal(t, []string{"000", "001"}, got)
+	require.Equal(t, int64(2), at)
+}
+
+// Workers are killed at any moment and connections cut: each input is in the output
+// exactly once, in order.
+func TestEachInputOnceHoweverWorkersEnd(t *testing.T) {
+	const n = 60
+	f := newFake()
+	fill(t, f, n)
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	for life := 0; ; life++ {
+		ctx, c := worker(t, f)
+		killed := time.AfterFunc(time.Duration(random.IntN(60_000))*time.Microsecond, func() {
+			f.cut()
+			if life < 30 {
+				c.Abort()
+			}
+		})
+		for {
+			var records []client.Record
+			got, err := c.Poll(shortly(ctx), 3)
+			if errors.Is(err, client.ErrClosed) {
+				break
+			}
+			require.NoError(t, err, "seed %d", seed)
+			for _, r := range got {
+				if r.Partition == 0 {
+					records = append(records, r)
+				}
+			}
+			f.mu.Lock()
+			over := f.offsets[ordersPart(0)].Offset >= n
+			f.mu.Unlock()
+			if over {
+				killed.Stop()
+				values, _ := committed(t, f)
+				for i, v := range values {
+					require.Equal(t, fmt.Sprintf("%03d", i), v, "seed %d", seed)
+				}
+				require.Len(t, values, n, "seed %d", seed)
+				return
+			}
+			if len(records) > 0 {
+				if err := c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, records) }); errors.Is(err, client.ErrClosed) {
+					break
+				}
+			}
+		}
+		c.Abort()
+	}
+}

@@ -1,0 +1,88 @@
+// Command pipeline reads one topic, works on each record and writes the outcome to
+// another topic: each input exactly once, whatever line it is killed at.
+//
+//	go run ./examples/pipeline --nodes 127.0.0.1:9092 --from orders --to invoices --id billing-1
+//
+// Start as many as you like, each with an --id of its own: they share the partitions
+// of the topic. Start one again under the id that it had: what it left open is
+// aborted, and whoever reads invoices with client.WithReadCommitted sees nothing
+// of it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/tamarack-mq/tamarack/client"
+)
+
+func main() {
+	nodes := flag.String("nodes", "127.0.0.1:9092", "addresses of some nodes, separated by commas")
+	from := flag.String("from", "orders", "topic to read")
+	to := flag.String("to", "invoices", "topic to write")
+	group := flag.String("group", "billing", "group whose positions say what is done")
+	id := flag.String("id", "billing-1", "transactional id: one for each process, and the same after a restart")
+	session := flag.Duration("session", 0, "how long the group waits for a process that was killed; 0: as the nodes say")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *nodes, *from, *to, *group, *id, *session); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run works until ctx ends.
+func run(ctx context.Context, nodes, from, to, group, id string, session time.Duration) error {
+	c, err := client.Dial(ctx, nodes, client.WithTransactionalID(id), client.WithSessionTimeout(session))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		brief, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = c.Close(brief) // it aborts what is open, and leaves the group
+	}()
+	if err := c.Subscribe(ctx, client.Subscription{Group: group, Topics: []string{from}}); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		records, err := c.Poll(ctx, 500)
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			continue
+		}
+		err = c.Transact(ctx, func(tx *client.Tx) error { return step(tx, records, to) })
+		switch {
+		case err == nil:
+			log.Printf("%d records", len(records))
+		case errors.Is(err, client.ErrFenced), errors.Is(err, client.ErrClosed):
+			return err // another process has this id now, or this one was too slow
+		default:
+			// It was aborted, or will be known later. Poll gives again exactly those
+			// records that no transaction has committed.
+			log.Print(err)
+		}
+	}
+	return nil
+}
+
+// step is all that one transaction does. It may be called again with the same
+// records, and does nothing beyond tx.
+func step(tx *client.Tx, records []client.Record, to string) error {
+	for _, r := range records {
+		if err := tx.Publish(to, r.Key, bytes.ToUpper(r.Value)); err != nil {
+			return err
+		}
+	}
+	return tx.CommitRecords(records)
+}
