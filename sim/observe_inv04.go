@@ -27,6 +27,14 @@ func (o *nothingCut) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 	}
 }
 
+// outrun says that a replica follows a leader that has been replaced, and that nobody
+// counts on it: what it drops may have been committed since, by a leader of which it
+// has not heard and without it. What was committed before, its leader has as well.
+func (r *replicaBook) outrun() bool {
+	s := r.part.state
+	return r.view.Role != replica.Leading && s != nil && r.view.LeaderEpoch < s.LeaderEpoch && !counted(s, r.node)
+}
+
 // cut judges that everything at and above to is dropped. What was there is read
 // off the disk's books: the cut has only been asked for.
 func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Offset, anew bool) {
@@ -40,7 +48,7 @@ func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Off
 		w.fail("INV-4", n.id, "a leader cuts its own log", "node %d leads partition %s in epoch %d and truncates it to %d", n.id, id, r.view.LeaderEpoch, to)
 		return
 	}
-	if p.adrift(r.view.LeaderEpoch) || anew && r.misled() {
+	if p.adrift(r.view.LeaderEpoch) || anew && r.misled() || r.outrun() {
 		return
 	}
 	dropped := r.disk.from(to)

@@ -172,6 +172,25 @@ func TestCuttingWhatIsCommittedIsRefused(t *testing.T) {
 	s.refused("INV-4", "which is committed")
 }
 
+// A leader that was replaced may have its followers cut what its successor has
+// committed meanwhile, as long as nobody counts on them.
+func TestAFollowerThatHasNotHeardOfTheLastElectionMayCut(t *testing.T) {
+	s := newStage(t)
+	r := s.holds(2, batch(0, 1, "a"), batch(1, 1, "b"))
+	r.part.committed, r.part.high = []record.Header{header(batch(0, 1, "a")), header(batch(1, 1, "b"))}, 2
+	r.view = replica.View{ID: part, Role: replica.Following, LeaderEpoch: 2}
+	cut := []effect.Effect{effect.Truncate{Log: part, To: 1}}
+	r.part.state = &message.PartitionChange{ID: part, ISR: []message.NodeID{1, 3}, Leader: 1, LeaderEpoch: 3}
+	s.step(&nothingCut{}, 2, nil, cut, r)
+	s.passed()
+	r.part.state = &message.PartitionChange{ID: part, ISR: []message.NodeID{1, 3}, ELR: []message.NodeID{2}, Leader: 1, LeaderEpoch: 3}
+	s.step(&nothingCut{}, 2, nil, cut, r)
+	s.refused("INV-4", "node 2 cuts partition 5/0 at 1")
+	r.part.state = &message.PartitionChange{ID: part, ISR: []message.NodeID{1, 3}, Leader: 1, LeaderEpoch: 2}
+	s.step(&nothingCut{}, 2, nil, cut, r)
+	s.refused("INV-4", "node 2 cuts partition 5/0 at 1")
+}
+
 func TestALeaderThatCutsItsOwnLogIsRefused(t *testing.T) {
 	s := newStage(t)
 	r := s.holds(1, batch(0, 1, "a"))
