@@ -49,8 +49,8 @@ const (
 // Delivery is what a group is promised.
 type Delivery string
 
-// Values of Delivery. ExactlyOnce is understood and refused: it needs
-// transactions, which are not built yet.
+// Values of Delivery. ExactlyOnce is understood and refused: a group that this file
+// describes only reads, and what it does with a record is not part of a transaction.
 const (
 	AtLeastOnce Delivery = "at-least-once"
 	AtMostOnce  Delivery = "at-most-once"
@@ -167,7 +167,7 @@ func (g *Group) validate() error {
 			return errors.New("offsetCommit afterProcessing contradicts at-most-once: a crash before the commit repeats what was processed; use beforeProcessing, or at-least-once")
 		}
 	case ExactlyOnce:
-		return errors.New("exactly-once needs transactions, which this release does not have yet; use at-least-once and make processing idempotent")
+		return errors.New("exactly-once holds for what is written in a transaction (see client.Transact), and groups of this file only read; use at-least-once and make processing idempotent")
 	default:
 		return fmt.Errorf("deliverySemantics: %q: it is at-least-once or at-most-once", g.DeliverySemantics)
 	}

@@ -46,7 +46,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		group + "instances: -1}]":                                                    "at least one",
 		group + "offsetCommit: sometimes}]":                                          "afterProcessing or beforeProcessing",
 		group + "deliverySemantics: twice}]":                                         "at-least-once or at-most-once",
-		group + "deliverySemantics: exactly-once}]":                                  "needs transactions",
+		group + "deliverySemantics: exactly-once}]":                                  "holds for what is written in a transaction",
 		group + "offsetCommit: beforeProcessing, deliverySemantics: at-least-once}]": "contradicts at-least-once",
 		group + "offsetCommit: afterProcessing, deliverySemantics: at-most-once}]":   "contradicts at-most-once",
 	} {
