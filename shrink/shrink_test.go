@@ -15,7 +15,7 @@ import (
 // nodes lose power at the end, among other trouble, and are given no time to
 // come back.
 func stalled() *sim.Plan {
-	p := sim.NewPlan(3)
+	p := sim.NewPlan(7)
 	p.Phases.Drain, p.Phases.Rest = sim.Millisecond, 1
 	end := p.Phases.Warm + p.Phases.Faults
 	p.Faults = append(p.Faults, sim.Fault{At: end - 100*sim.Millisecond, For: 5 * sim.Second, Kind: sim.PowerLoss, Node: -1})
