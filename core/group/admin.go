@@ -1,7 +1,6 @@
 package group
 
 import (
-	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 )
@@ -45,52 +44,17 @@ func (s *shard) deleteGroup(r *message.DeleteGroup) message.Reply {
 	return &message.DeleteGroupReply{}
 }
 
-// listing is a ListGroups on its way: it is answered once what it saw of every
-// shard is committed.
-type listing struct {
-	token   message.Token
-	reply   *message.ListGroupsReply
-	waiting int // shards that are not ready
-	over    bool
-}
-
 // list decides a ListGroups over all shards.
 func (c *Coordinator) list(now message.Now, token message.Token, out *Out) {
-	l := &listing{token: token, reply: &message.ListGroupsReply{}}
-	for _, s := range c.shards.Books() {
-		if s.Phase() != ledger.Serving {
-			l.Failed(message.CoordinatorLoadInProgress, &out.Out)
-			return
+	refusal := &message.ListGroupsReply{Code: message.CoordinatorLoadInProgress}
+	c.shards.Survey(now, token, refusal, func() message.Reply {
+		reply := &message.ListGroupsReply{}
+		for _, s := range c.shards.Books() {
+			for _, name := range order.Keys(s.state.groups) {
+				g := s.state.groups[name]
+				reply.Groups = append(reply.Groups, message.GroupListing{Group: name, State: g.phase(), Members: int32(len(g.seats))})
+			}
 		}
-	}
-	for _, s := range c.shards.Books() {
-		for _, name := range order.Keys(s.state.groups) {
-			g := s.state.groups[name]
-			l.reply.Groups = append(l.reply.Groups, message.GroupListing{Group: name, State: g.phase(), Members: int32(len(g.seats))})
-		}
-	}
-	l.waiting = 1
-	for _, s := range c.shards.Books() {
-		if s.Pending() > 0 {
-			l.waiting++
-			s.Tell(now, l, ledger.Written, &out.Out)
-		}
-	}
-	l.Ready(now, &out.Out)
-}
-
-// Ready says that one more part is committed.
-func (l *listing) Ready(_ message.Now, out *ledger.Out) {
-	if l.waiting--; l.waiting == 0 && !l.over {
-		l.over = true
-		out.Replies = append(out.Replies, Reply{Token: l.token, Msg: l.reply})
-	}
-}
-
-// Failed answers that not all can be told now.
-func (l *listing) Failed(_ message.Code, out *ledger.Out) {
-	if !l.over {
-		l.over = true
-		out.Replies = append(out.Replies, Reply{Token: l.token, Msg: &message.ListGroupsReply{Code: message.CoordinatorLoadInProgress}})
-	}
+		return reply
+	}, &out.Out)
 }

@@ -1,8 +1,6 @@
 package group
 
 import (
-	"hash/fnv"
-
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
@@ -168,9 +166,9 @@ func (c *Coordinator) Digest(index int32) (digest uint64, ok bool) {
 // Fold returns the digest of the state that replaying batches (whole batches,
 // from the log start on) gives: INV-23 holds when it equals Digest.
 func Fold(batches []byte) (uint64, error) {
-	s := newState()
-	err := ledger.Each(batches, decode, func(_ record.Offset, c change) { s.apply(c) })
-	return s.digest(), err
+	var f Folding
+	err := f.Take(batches)
+	return f.Digest(), err
 }
 
 // Folding is Fold over a log that comes in parts. The zero value has seen nothing.
@@ -194,15 +192,7 @@ func (f *Folding) Digest() uint64 {
 }
 
 // digest hashes the records that make the state.
-func (s *state) digest() uint64 {
-	h := fnv.New64a()
-	var scratch []byte
-	s.each(func(c change) {
-		scratch = c.AppendValue(c.AppendKey(scratch[:0]))
-		h.Write(scratch)
-	})
-	return h.Sum64()
-}
+func (s *state) digest() uint64 { return ledger.Digest(s.each) }
 
 // Shard is the shard that holds a group when there are shards of them (the
 // FNV-1a hash of its name).

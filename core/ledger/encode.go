@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -82,6 +83,17 @@ func Each[C Change](batches []byte, decode func(key, value []byte) (C, error), v
 			visit(at, e.change)
 		}
 	})
+}
+
+// Digest hashes changes that a walk visits, in their order. For observers.
+func Digest[C Change](walk func(visit func(C))) uint64 {
+	h := fnv.New64a()
+	var scratch []byte
+	walk(func(c C) {
+		scratch = c.AppendValue(c.AppendKey(scratch[:0]))
+		h.Write(scratch)
+	})
+	return h.Sum64()
 }
 
 // each walks over the records of whole batches and decodes them.

@@ -1,8 +1,6 @@
 package txn
 
 import (
-	"hash/fnv"
-
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
@@ -129,15 +127,7 @@ func EachRecord(batches []byte, visit func(at record.Offset, t Transaction, gone
 }
 
 // digest hashes the records that make the state.
-func (s *state) digest() uint64 {
-	h := fnv.New64a()
-	var scratch []byte
-	s.each(func(c change) {
-		scratch = c.AppendValue(c.AppendKey(scratch[:0]))
-		h.Write(scratch)
-	})
-	return h.Sum64()
-}
+func (s *state) digest() uint64 { return ledger.Digest(s.each) }
 
 // Shard is the shard that holds a transactional id when there are shards of them
 // (the FNV-1a hash of the id).
