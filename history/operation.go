@@ -21,10 +21,13 @@ const (
 	Restarted // the client process was started (again); what it knew is gone
 	Admin
 	Sought // a search by time was answered; a moment, too
+	// Transact is one transaction, from the call that began it to the answer to its
+	// end: OK means that it was committed, Failed that nothing of it ever counts.
+	Transact
 )
 
 var kindNames = [...]string{"", "publish", "poll", "read", "commit", "fetch-committed",
-	"assigned", "revoked", "restarted", "admin", "sought"}
+	"assigned", "revoked", "restarted", "admin", "sought", "transact"}
 
 // String is the kind in lower case.
 func (k Kind) String() string {
@@ -100,6 +103,14 @@ type Operation struct {
 	Epoch     int64
 	Style     Style
 	Positions []Position
+
+	// Transaction is the number of the transaction that this is (Transact) or belongs
+	// to (Publish, Commit), counted from 1 over the whole history; 0: none. The outcome
+	// of a Publish or Commit with a number tells only that it was stored: it counts when
+	// the transaction is committed. Transact: Verb is what was asked for in the end,
+	// "commit" or "abort"; "" when it was neither, because the client died before.
+	Transaction     int64
+	TransactionalID string // Transact: who made it, over restarts
 
 	// Admin: the request in words ("create", "delete", "add-partitions", ...),
 	// with its number of partitions.

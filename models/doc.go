@@ -45,6 +45,9 @@ type Case struct {
 	Operations []history.Operation
 	// Final are the logs of all partitions of topics that still exist.
 	Final []Log
+	// Committed is of the same logs what readers of committed records found in them
+	// at rest; nil: nobody looked.
+	Committed []Log
 	// Lossy are the partitions of which an operator's unclean election gave records
 	// up, and which these are.
 	Lossy map[Place]Loss

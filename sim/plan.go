@@ -41,6 +41,9 @@ type ClusterPlan struct {
 	Absent int `json:"absent,omitempty"`
 	// Shards is the number of partitions of the internal offsets topic.
 	Shards int `json:"shards,omitempty"`
+	// TransactionShards is the number of partitions of the internal topic in which
+	// coordinators keep transactions; 0: 2.
+	TransactionShards int `json:"transactionShards,omitempty"`
 	// SwapVoters lets disks of voters be swapped too, fewer than half of them.
 	SwapVoters bool `json:"swapVoters,omitempty"`
 	// Codec passes every message through the wire codec, both ways.
@@ -77,6 +80,9 @@ type TimingPlan struct {
 	// ProducerIdle is how long brokers know a silent producer; 0: longer than any
 	// run.
 	ProducerIdle Span `json:"producerIdle,omitempty"`
+	// TransactionIdle is how long a transactional id that does nothing is known; 0:
+	// longer than any run.
+	TransactionIdle Span `json:"transactionIdle,omitempty"`
 }
 
 // PhasePlan divides a run: warm up without faults; faults; a heal after which

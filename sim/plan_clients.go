@@ -11,7 +11,11 @@ const (
 	Admin     Role = "admin"     // creates, deletes and grows topics
 	Chaos     Role = "chaos"     // sends any legal request with any arguments
 	Malformed Role = "malformed" // sends requests that must be refused
-	Hoarder   Role = "hoarder"   // is a member of a group, and from Stop on gives nothing up
+	// Worker is a member of a group that reads committed records, and for those of a
+	// poll publishes others and stores its positions, all in one transaction.
+	Worker     Role = "worker"
+	Transactor Role = "transactor" // publishes transactions, and is in no group
+	Hoarder    Role = "hoarder"    // is a member of a group, and from Stop on gives nothing up
 )
 
 // ClientPlan is one client process. Which fields mean something depends on the
@@ -49,6 +53,21 @@ type ClientPlan struct {
 	Style    string `json:"style,omitempty"` // "at-least-once", "at-most-once", "manual", "auto"
 	Reset    string `json:"reset,omitempty"` // "earliest", "latest"
 	Slow     Span   `json:"slow,omitempty"`  // time to process one poll
+
+	// Committed lets a member or reader see committed records only; workers do anyway.
+	Committed bool `json:"committed,omitempty"`
+
+	// Worker and transactor. Clients with the same Transactional id fence each other.
+	Transactional string `json:"transactional,omitempty"`
+	Limit         Span   `json:"limit,omitempty"` // of a transaction; 0: the broker's
+	// Into are the topics into which a worker writes, Fan records for each that it
+	// reads (0: 1).
+	Into []string `json:"into,omitempty"`
+	Fan  int      `json:"fan,omitempty"`
+	// Abort and Dawdle are how many of a hundred transactions are given up by the
+	// application, or stay open until their limit is over.
+	Abort  int `json:"abort,omitempty"`
+	Dawdle int `json:"dawdle,omitempty"`
 
 	// Seek is how many of a hundred polls of a member or reader come with a seek to
 	// some other place. Times lets who looks for times look for those that records
