@@ -171,6 +171,12 @@ func TestWhatIsLeftAfterAnUncleanElectionMustStay(t *testing.T) {
 	old.disk.cut(3)
 	cut(effect.Reset{Log: part})
 	s.refused("INV-4", "drops the batch at 0, which is committed")
+	old.disk.trim(2)
+	cut(effect.Reset{Log: part})
+	s.refused("INV-4", "drops the batch at 2, which is committed")
+	old.disk.trim(3)
+	cut(effect.Reset{Log: part})
+	s.passed() // it has retired all that it had: its log is empty
 }
 
 // Whoever leads since is held to what it says; whoever has not heard of it is not.

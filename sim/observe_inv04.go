@@ -51,8 +51,10 @@ func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Off
 	if p.adrift(r.view.LeaderEpoch) || anew && r.misled() || r.outrun() {
 		return
 	}
-	dropped := r.disk.from(to)
-	theirs := (&logFacts{batches: p.committed}).from(to)
+	// What lies below its start is gone from the log already, and still in the books.
+	held := max(to, r.disk.start)
+	dropped := r.disk.from(held)
+	theirs := (&logFacts{batches: p.committed}).from(held)
 	for i := 0; i < len(dropped) && i < len(theirs); i++ {
 		if sameBatch(&dropped[i], &theirs[i]) {
 			w.fail("INV-4", n.id, "a committed record is cut", "node %d cuts partition %s at %d and drops the batch at %d, which is committed (the high watermark is %d)", n.id, id, to, dropped[i].BaseOffset, p.high)
@@ -65,7 +67,7 @@ func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Off
 	if p.unclean {
 		return // what it was told before is no more; all that is still committed was looked at
 	}
-	if len(dropped) > 0 && r.was.role != replica.Idle && to < r.was.high && to < r.disk.end {
+	if r.was.role != replica.Idle && to < r.was.high && to < r.disk.end {
 		w.fail("INV-4", n.id, "a replica cuts below its own high watermark", "node %d cuts partition %s at %d although it knows %d to be committed", n.id, id, to, r.was.high)
 	}
 }

@@ -132,6 +132,46 @@ func TestDamageIsNeverServed(t *testing.T) {
 	require.NoError(t, s.Flush(logA), "and the store goes on")
 }
 
+// A read walks over batches that lie before what it looks for, and believes their
+// lengths. Whatever these say, what it gives is what was written, or damage.
+func TestADamagedLengthBeforeWhatIsReadIsDamage(t *testing.T) {
+	for _, interval := range []int32{100, 4096} {
+		opts := small
+		opts.SegmentBytes, opts.IndexInterval = 4096, interval
+		d, s := newStore(t, opts)
+		do(t, s, effect.CreateLog{Log: logA})
+		batches := fill(t, s, logA, 0, 1, 12)
+		size := int64(len(batches[0]))
+		var damage *DamageError
+		for bit := range int64(4 * 8) {
+			for hurt := range int64(5) {
+				f, err := d.Open(segmentPath("7-0", 0))
+				require.NoError(t, err)
+				at, mask := hurt*size+8+bit/8, byte(1)<<(bit%8)
+				turn := func() {
+					b := make([]byte, 1)
+					_, err = f.ReadAt(b, at)
+					require.NoError(t, err)
+					_, err = f.WriteAt([]byte{b[0] ^ mask}, at)
+					require.NoError(t, err)
+				}
+				turn()
+				for k, batch := range batches {
+					for _, most := range []int32{1, 500} {
+						got, err := s.Read(effect.Slice{Log: logA, From: record.Offset(3 * k), To: 36, MaxBytes: most})
+						if err != nil {
+							require.ErrorAs(t, err, &damage, "bit %d of the length of batch %d", bit, hurt)
+						} else {
+							require.True(t, bytes.HasPrefix(bytes.Join(batches[k:], nil), got) && len(got) >= len(batch), "bit %d of the length of batch %d, read from %d", bit, hurt, k)
+						}
+					}
+				}
+				turn()
+			}
+		}
+	}
+}
+
 // Damage below a checkpoint is not looked for at a start. A truncation that runs
 // into it sees to it that the next start does: else that would fail again at
 // every start, for ever.

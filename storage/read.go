@@ -173,7 +173,7 @@ func (p *partition) readAt(v *view, at indexEntry, from, to record.Offset, most 
 		if err != nil || got.batches != nil || got.need == 0 {
 			return got.batches, err
 		}
-		if pos+got.need > v.limit {
+		if got.pos+got.need > v.limit { // also when the length of a batch before it is damaged: nobody has checked those
 			return nil, p.damaged(v, got.next, got.pos, "the file ends inside a batch")
 		}
 		pos, next, want = got.pos, got.next, max(want, got.need)
