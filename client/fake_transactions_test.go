@@ -21,6 +21,7 @@ type producer struct {
 	first  map[int32]record.Offset // of the transaction that is open, by partition
 	offers []message.GroupOffset   // positions that are pending
 	ended  *message.EndTransaction
+	self   uint64 // the incarnation
 }
 
 func newTransactions() transactions {
@@ -61,9 +62,12 @@ func (f *fake) initTransactions(m *message.InitProducerID) message.Reply {
 		p = &producer{id: t.lastID, epoch: -1, first: map[int32]record.Offset{}}
 		t.producers[m.TransactionalID] = p
 	}
+	if p.self == m.Incarnation {
+		return &message.InitProducerIDReply{ID: p.id, Epoch: p.epoch}
+	}
 	f.finish(p, false)
 	p.epoch++
-	p.ended = nil
+	p.ended, p.self = nil, m.Incarnation
 	return &message.InitProducerIDReply{ID: p.id, Epoch: p.epoch}
 }
 

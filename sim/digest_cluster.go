@@ -160,6 +160,7 @@ func foldAdmin(r *rolling, m message.Message) bool {
 		if m.TransactionalID != "" {
 			r.text(m.TransactionalID)
 			r.fold(uint64(m.Timeout))
+			r.fold(m.Incarnation)
 		}
 	case *message.InitProducerIDReply:
 		r.pair(int64(m.Code), int64(m.ID))

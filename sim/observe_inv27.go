@@ -16,15 +16,22 @@ import (
 type sequences struct {
 	blind
 	parts []*sequenced // by number of the partition
-	asked map[request]string
+	asked map[request]asker
 	given map[record.ProducerID]handed
-	turns map[turn]bool
+	turns map[turn]uint64 // by whom: the incarnation
 }
 
 // request is a question for a producer id, by the node and its token.
 type request struct {
 	node  int32
 	token message.Token
+}
+
+// asker is who asks for a producer id: under which transactional id, and as which
+// incarnation, so that a repeated question may get the same answer again.
+type asker struct {
+	transactional string
+	incarnation   uint64
 }
 
 // handed tells by which node an id was given out, and under which transactional id.
@@ -70,9 +77,9 @@ func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 		case *message.InitProducerID:
 			if asked.TransactionalID != "" {
 				if o.asked == nil {
-					o.asked = map[request]string{}
+					o.asked = map[request]asker{}
 				}
-				o.asked[request{n.id, r.Token}] = asked.TransactionalID
+				o.asked[request{n.id, r.Token}] = asker{asked.TransactionalID, asked.Incarnation}
 			}
 		}
 	}
@@ -90,20 +97,21 @@ func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 }
 
 // named notes that an identity was given to a producer.
-func (o *sequences) named(w *World, n *Node, who turn, transactional string) {
+func (o *sequences) named(w *World, n *Node, who turn, by asker) {
 	if o.given == nil {
-		o.given, o.turns = map[record.ProducerID]handed{}, map[turn]bool{}
+		o.given, o.turns = map[record.ProducerID]handed{}, map[turn]uint64{}
 	}
 	before, twice := o.given[who.id]
+	holder, held := o.turns[who]
 	switch {
-	case twice && (transactional == "" || transactional != before.transactional):
+	case twice && (by.transactional == "" || by.transactional != before.transactional):
 		w.fail("INV-27", n.id, "one id for two producers", "node %d gives a producer the id %d, which node %d has given to another", n.id, who.id, before.node)
 		return
-	case o.turns[who]:
-		w.fail("INV-27", n.id, "one epoch for two incarnations", "node %d gives a producer of %q the id %d with epoch %d, which another one has", n.id, transactional, who.id, who.epoch)
+	case held && (holder != by.incarnation || holder == 0):
+		w.fail("INV-27", n.id, "one epoch for two incarnations", "node %d gives a producer of %q the id %d with epoch %d, which another one has", n.id, by.transactional, who.id, who.epoch)
 		return
 	}
-	o.given[who.id], o.turns[who] = handed{n.id, transactional}, true
+	o.given[who.id], o.turns[who] = handed{n.id, by.transactional}, by.incarnation
 }
 
 // committed looks at what is newly committed of one partition.

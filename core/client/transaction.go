@@ -24,6 +24,7 @@ type transactor struct {
 	id    record.ProducerID // of the transaction that is open, else of the next
 	epoch record.ProducerEpoch
 	turn  uint64 // counts transactions: lanes begin anew with each
+	self  uint64 // this incarnation, so that a repeated question for its identity is known as such; 0: it has not asked
 
 	touched bool      // something was sent that may have begun it in the cluster
 	storing int       // AddOffsets without a result
@@ -128,7 +129,10 @@ func (t *transactor) identify(b *beginning) {
 		return
 	}
 	t.asking = true
-	q := &message.InitProducerID{TransactionalID: t.c.cfg.TransactionalID, Timeout: t.c.cfg.TransactionTimeout}
+	if t.self == 0 {
+		t.self = max(t.c.naming.Uint64(), 1)
+	}
+	q := &message.InitProducerID{TransactionalID: t.c.cfg.TransactionalID, Timeout: t.c.cfg.TransactionTimeout, Incarnation: t.self}
 	t.c.begin(&ask{target: t.target(), prepare: ready(q), finish: t.identified}, max(b.until.Sub(t.c.now.Mono), message.Millisecond))
 }
 

@@ -161,6 +161,12 @@ type ElectedLeader struct {
 type InitProducerID struct {
 	TransactionalID string   // empty: idempotent only
 	Timeout         Duration // how long a transaction may be open; 0: the broker's default
+	// Incarnation tells a repeated question from another producer: the producer makes
+	// it up, once in its life, as members do with their ids (KIP-1082). The same one
+	// gets the same identity again and fences nobody; once it has been used, a
+	// repetition is refused with InvalidTxnState and changes nothing. 0: every question
+	// is another incarnation. Only with TransactionalID.
+	Incarnation uint64
 }
 
 // InitProducerIDReply answers InitProducerID.

@@ -15,7 +15,10 @@ import (
 // has exactly one encoding, so that equal states have equal bytes.
 const (
 	kindTransaction = 2 // 1 is a mark of the ledger
-	valueVersion    = 0 // a reader must refuse a higher one: it was written by a newer release
+	// Versions of the value. A reader must refuse a higher one: it was written by a
+	// newer release. What has no incarnation is written as before there were any.
+	valuePlain   = 0
+	valueVersion = 1 // ends with the incarnation
 )
 
 var (
@@ -37,14 +40,22 @@ func (c change) AppendValue(b []byte) []byte {
 }
 
 func (v *value) append(b []byte) []byte {
-	b = append(b, valueVersion, byte(v.phase))
+	version := byte(valueVersion)
+	if v.incarnation == 0 {
+		version = valuePlain
+	}
+	b = append(b, version, byte(v.phase))
 	b = v.now.append(b)
 	b = pack.Int(b, int64(v.next))
 	b = v.ended.append(b)
 	b = pack.Int(b, int64(v.timeout))
 	b = pack.Int(b, int64(v.started))
 	b = pack.Int(b, int64(v.updated))
-	return appendPartitions(b, v.partitions)
+	b = appendPartitions(b, v.partitions)
+	if version == valuePlain {
+		return b
+	}
+	return pack.Uint(b, v.incarnation)
 }
 
 func (i Identity) append(b []byte) []byte {
@@ -83,10 +94,14 @@ func decode(k, v []byte) (change, error) {
 		return c, nil
 	}
 	r = pack.Read(v)
-	if version := r.Byte(); r.Err() == nil && version != valueVersion {
+	version := r.Byte()
+	if version > valueVersion {
 		return change{}, fmt.Errorf("the value has version %d, which this release does not know", version)
 	}
 	c.value = readValue(&r)
+	if version > valuePlain {
+		c.incarnation = r.Uint()
+	}
 	if err := end(&r); err != nil {
 		return change{}, fmt.Errorf("the value %w", err)
 	}

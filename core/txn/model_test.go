@@ -17,6 +17,7 @@ import (
 // under one transactional id: the older is a zombie.
 type producer struct {
 	name   string
+	self   uint64 // its incarnation; 0: it begins another one when it acts next
 	who    Identity
 	ready  bool                 // it has an identity
 	took   []record.PartitionID // partitions whose leaders were told that they take part
@@ -32,7 +33,11 @@ type producer struct {
 func (w *world) fenced(p *producer) {
 	late := w.now.Mono.Sub(p.since) >= 10*message.Second
 	require.True(w.rt, p.rival || late, "%s with %v is fenced without a reason", p.name, p.who)
-	p.ready = false
+	p.ready, p.self = false, 0
+}
+
+func (p *producer) introduction() *message.InitProducerID {
+	return &message.InitProducerID{TransactionalID: p.name, Timeout: 10 * message.Second, Incarnation: p.self}
 }
 
 // told is an outcome that a producer was promised.
@@ -48,7 +53,8 @@ type world struct {
 	*bench
 	rt        *rapid.T
 	producers []*producer
-	given     map[Identity]string // every identity that was told to somebody
+	given     map[Identity]uint64 // every identity that was told to somebody, and to which incarnation
+	lives     uint64
 	promises  []told
 }
 
@@ -69,14 +75,23 @@ func (w *world) act() {
 			other.rival = other.rival || other.name == p.name
 		}
 		p.rival, p.since = false, w.now.Mono
-		p.asked = w.send(&message.InitProducerID{TransactionalID: p.name, Timeout: 10 * message.Second})
+		if p.self == 0 {
+			w.lives++
+			p.self = w.lives
+		}
+		p.asked = w.send(p.introduction())
 	case p.ending || w.draw(4, "ends") == 0:
 		if !p.ending {
 			p.ending, p.commit = true, w.draw(2, "commits") == 0
 		}
 		p.asked = w.send(endRequest(p.name, p.who, p.commit))
 	case w.draw(20, "crashes") == 0:
-		p.ready = false
+		p.ready, p.self = false, 0
+	case w.draw(20, "its first question comes late, and again") == 0: // it takes nobody's place but that of others
+		for _, other := range w.producers {
+			other.rival = other.rival || other.name == p.name && other != p
+		}
+		w.send(p.introduction())
 	default:
 		id := places[w.draw(len(places), "partition")]
 		if w.parts[id].deleted {
@@ -120,16 +135,18 @@ func (w *world) hear(p *producer) {
 			return
 		}
 		p.who, p.ready = Identity{r.ID, r.Epoch}, true
-		require.NotContains(w.rt, w.given, p.who, "%s was told it", w.given[p.who])
-		w.given[p.who] = p.name
+		if owner, told := w.given[p.who]; told {
+			require.Equal(w.rt, p.self, owner, "it was told to another one")
+		}
+		w.given[p.who] = p.self
 	case *message.EndTransactionReply:
 		p.asked = 0
 		switch r.Code {
 		case message.None:
 			w.promises = append(w.promises, told{p.name, p.who, p.commit, p.took})
 			p.who = Identity{r.ID, r.Epoch}
-			require.NotContains(w.rt, w.given, p.who, "%s was told it", w.given[p.who])
-			w.given[p.who] = p.name
+			require.NotContains(w.rt, w.given, p.who)
+			w.given[p.who] = p.self
 			p.took, p.adds, p.ending, p.since = nil, map[uint64]record.PartitionID{}, false, w.now.Mono
 		case message.InvalidTxnState:
 			require.True(w.rt, p.commit, "%v", r)
@@ -237,7 +254,7 @@ func (w *world) judge() {
 // in all its partitions; and memory is what a replay gives.
 func TestEachTransactionIsDecidedOnceWhateverFails(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{rt: rt, given: map[Identity]string{}}
+		w := &world{rt: rt, given: map[Identity]uint64{}}
 		w.bench = newBench(rt, Config{MaxHeld: 2, Ledger: ledger.Config{SnapshotMinimum: 25, SnapshotFactor: 2, MaxBatchBytes: 300}})
 		w.lead(places[3], 2)
 		for i := range 4 {

@@ -124,7 +124,10 @@ func stranger(e *entry, who Identity) *refusal {
 	}
 }
 
-// init decides an InitProducerID: every one fences the incarnation before it.
+// init decides an InitProducerID: each incarnation fences the one before it. A
+// question that comes again, since its answer was lost or because the network has
+// kept it, is no incarnation of its own: who has got the answer goes on. (Kafka has
+// each of them fence, and KIP-360 helps only those who have an identity already.)
 func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply, *refusal) {
 	cfg := &s.home.cfg
 	timeout := m.Timeout
@@ -138,7 +141,12 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 	e := s.state.entries[m.TransactionalID]
 	who := Identity{record.NoProducerID, 0}
 	if e != nil {
+		again := m.Incarnation != 0 && m.Incarnation == e.incarnation
 		switch {
+		case again && e.phase == Empty:
+			return &message.InitProducerIDReply{ID: e.now.ID, Epoch: e.now.Epoch}, nil
+		case again:
+			return nil, refused(message.InvalidTxnState, "this producer has its identity already, and has begun a transaction with it: the question comes late, and changes nothing")
 		case e.phase == Ongoing:
 			s.abort(now, e)
 			return nil, refused(message.ConcurrentTransactions, "the transaction that an earlier producer left open is being aborted; try again")
@@ -156,6 +164,7 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 	}
 	s.write(now, m.TransactionalID, value{
 		phase: Empty, now: who, next: record.NoProducerID, ended: nobody, timeout: timeout, started: notStarted,
+		incarnation: m.Incarnation,
 	})
 	return &message.InitProducerIDReply{ID: who.ID, Epoch: who.Epoch}, nil
 }

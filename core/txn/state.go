@@ -82,6 +82,9 @@ type value struct {
 	started    record.Timestamp     // wall time when the transaction became Ongoing; -1: none is open
 	updated    record.Timestamp     // wall time of this record
 	partitions []record.PartitionID // sorted
+	// incarnation is what the producer calls itself: its question for an identity,
+	// when it comes again, is known by it. 0: it has not said.
+	incarnation uint64
 }
 
 const notStarted record.Timestamp = -1

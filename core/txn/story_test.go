@@ -155,6 +155,42 @@ func TestTwoProducersUnderOneIDFenceEachOther(t *testing.T) {
 	b.sound()
 }
 
+// A question for an identity that comes again is none of another producer: whoever
+// has the answer goes on, also when the network brings the question late.
+func TestAQuestionForAnIdentityThatComesAgainFencesNobody(t *testing.T) {
+	b := newBench(t, Config{})
+	zombie := b.identify("orders")
+	b.add("orders", zombie, one)
+	b.mute = true
+	question := &message.InitProducerID{TransactionalID: "orders", Timeout: 10 * message.Second, Incarnation: 77}
+	require.Equal(t, message.ConcurrentTransactions, b.ask(question).(*message.InitProducerIDReply).Code, "another producer's transaction is aborted")
+	b.release()
+
+	answer := &message.InitProducerIDReply{ID: 101, Epoch: 2}
+	require.Equal(t, answer, b.ask(question))
+	records := len(b.log)
+	require.Equal(t, answer, b.ask(question), "the first answer was lost")
+	b.failover()
+	require.Equal(t, answer, b.ask(question), "also from the next coordinator")
+	require.Len(t, b.log, records, "nothing is written for that")
+
+	who := Identity{101, 2}
+	late := message.Fail(question, message.InvalidTxnState, "this producer has its identity already, and has begun a transaction with it: the question comes late, and changes nothing")
+	require.Equal(t, message.None, b.add("orders", who, one))
+	require.Equal(t, late, b.ask(question))
+	require.Equal(t, "Ongoing", b.phase("orders"))
+	next := b.finished("orders", who, true)
+	require.Equal(t, late, b.ask(question))
+	require.Equal(t, message.None, b.add("orders", next, one), "it goes on")
+
+	b.pass(11 * message.Second)
+	require.Equal(t, "CompleteAbort", b.phase("orders"))
+	require.Equal(t, late, b.ask(question), "an identity that nobody was given is not told")
+	require.Equal(t, Identity{101, 5}, b.identify("orders"), "another producer")
+	require.Equal(t, Identity{101, 6}, b.identify("orders"), "who does not say which it is is another one each time")
+	b.sound()
+}
+
 func TestATransactionBeyondItsTimeIsAborted(t *testing.T) {
 	b := newBench(t, Config{})
 	who := b.identify("orders")
