@@ -94,7 +94,7 @@ type Operation struct {
 	Records       []Record
 	HighWatermark int64 // Read: as answered; None when not known
 	LogStart      int64 // Read: as answered; None when not known
-	Committed     bool  // read_committed
+	Committed     bool  // read_committed; FetchCommitted: it asked for stable positions
 
 	// Group work. Commit: what was committed. FetchCommitted: what was answered,
 	// with Offset None where nothing is committed.
@@ -121,6 +121,11 @@ type Operation struct {
 // BySeek is the Error of an Assigned that follows from a seek. An offset in its
 // Positions is the one that was named; None: it was to be looked up.
 const BySeek = "sought"
+
+// ByRewind is the Error of an Assigned of a worker that goes back to what its group
+// has committed, because its transaction was not: in all that it owns, or in the
+// partitions that are named. Where that is, is to be looked up.
+const ByRewind = "rewound"
 
 // Style is when a group member commits.
 type Style uint8

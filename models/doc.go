@@ -57,6 +57,9 @@ type Case struct {
 	// Forgotten are the groups whose coordinator's log may have been given up, or
 	// expired: members, epochs and positions may be gone.
 	Forgotten map[string]bool
+	// Unsettled are the transactional ids whose coordinator's log may have been given
+	// up: what was decided about their transactions may be gone, in part.
+	Unsettled map[string]bool
 	// Internal are the topics that the cluster writes by itself: what readers
 	// see there was published by no client.
 	Internal map[uint64]bool
