@@ -18,6 +18,9 @@ func (c Config) start() settings.Node {
 		settings.GroupSession:      int64(c.Groups.SessionTimeout),
 		settings.GroupHeartbeat:    int64(c.Groups.HeartbeatInterval),
 		settings.OffsetsRetention:  int64(c.Groups.OffsetsRetention),
+
+		settings.TransactionsMaxTimeout: int64(c.Transactions.MaxTimeout),
+		settings.TransactionsExpiration: int64(c.Transactions.Expiration),
 	}
 }
 
@@ -83,6 +86,7 @@ func (n *Node) retime(now message.Now) {
 	}, &n.replicaOut)
 	n.groups.SetTiming(n.holds.Duration(settings.GroupSession), n.holds.Duration(settings.GroupHeartbeat),
 		n.holds.Duration(settings.OffsetsRetention))
+	n.txns.SetTiming(now, n.holds.Duration(settings.TransactionsMaxTimeout), n.holds.Duration(settings.TransactionsExpiration))
 }
 
 // retime goes by other times from now on. A shorter interval than before holds

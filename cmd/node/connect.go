@@ -133,6 +133,9 @@ var advice = []struct {
 	{message.NotEnoughReplicasAfterAppend, "too few replicas are in sync: see node status; the records may still be committed"},
 	{message.DiskFull, "the leader's disk is full: free some space there, or lower the topic's retention"},
 	{message.NonEmptyGroup, "the group has members: stop them first"},
+	{message.TransactionalIDNotFound, "node transaction list shows the transactional ids"},
+	{message.InvalidTransactionTimeout, "transactions-max-timeout is the most: node config list shows it"},
+	{client.ErrFenced, "another producer uses the transactional id, or it took too long: node transaction describe shows it"},
 	{message.GroupIDNotFound, "node group list shows the groups"},
 	{message.UnknownMemberID, "the group has members, so positions cannot be set from outside: stop them first"},
 	{message.FencedMemberEpoch, "the group has members, so positions cannot be set from outside: stop them first"},
@@ -282,7 +285,12 @@ func partition(t *message.TopicInfo, index int32) (record.PartitionID, error) {
 // offsetAt asks the leader of a partition of a topic for an offset: at a time,
 // message.Earliest or message.Latest.
 func offsetAt(ctx context.Context, cl *client.Client, topic string, id record.PartitionID, at record.Timestamp) (record.Offset, error) {
-	r, err := cl.Ask(ctx, &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{ID: id, LeaderEpoch: record.NoLeaderEpoch, Timestamp: at}}},
+	return offsetFor(ctx, cl, topic, id, at, message.ReadUncommitted)
+}
+
+// offsetFor is offsetAt for a reader of committed records or of all.
+func offsetFor(ctx context.Context, cl *client.Client, topic string, id record.PartitionID, at record.Timestamp, isolation message.Isolation) (record.Offset, error) {
+	r, err := cl.Ask(ctx, &message.ListOffsets{Isolation: isolation, Partitions: []message.ListOffsetsPartition{{ID: id, LeaderEpoch: record.NoLeaderEpoch, Timestamp: at}}},
 		protocol.Target{Kind: protocol.LeaderOf, Partition: id})
 	if err != nil {
 		return 0, fmt.Errorf("partition %s/%d: %w", topic, id.Index, err)

@@ -80,7 +80,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(devCommand(), serveCommand(), topicCommand(), publishCommand(), pollCommand(), commitCommand(),
-		groupCommand(), reassignCommand(), brokerCommand(), statusCommand(), configCommand(), controllerCommand(), benchCommand())
+		groupCommand(), transactionCommand(), reassignCommand(), brokerCommand(), statusCommand(), configCommand(), controllerCommand(), benchCommand())
 	return root
 }
 

@@ -30,6 +30,7 @@ type pollOptions struct {
 	follow    bool
 	noCommit  bool
 	show      bool
+	committed bool
 }
 
 func pollCommand() *cobra.Command {
@@ -42,9 +43,14 @@ func pollCommand() *cobra.Command {
 
 With --group, as a member of a group: it begins at the group's committed
 positions, shares the partitions with the other members, and commits what was
-printed. Without, all partitions are read from --from on, and nothing is stored.`,
+printed. Without, all partitions are read from --from on, and nothing is stored.
+
+Records of transactions are read as soon as they are stored, also those of
+transactions that are open or were aborted. With --committed only committed ones
+are, and nothing behind the first record of a transaction that is open.`,
 		Example: `  node poll --topic orders --from earliest
   node poll --group billing --topic orders --follow
+  node poll --topic orders --committed
   node poll --topic orders --partition 2 --from 1000 --max 10 --show`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,6 +67,7 @@ printed. Without, all partitions are read from --from on, and nothing is stored.
 	f.BoolVarP(&o.follow, "follow", "f", false, "Go on and wait for new records")
 	f.Int32Var(&o.partition, "partition", -1, "Read only this partition; -1: all")
 	f.StringVar(&o.instance, "instance", "", "Name of a static member, which keeps its partitions over a restart")
+	f.BoolVar(&o.committed, "committed", false, "Read only records of committed transactions, and of none")
 	f.BoolVar(&o.noCommit, "no-commit", false, "Do not store what was read")
 	f.BoolVarP(&o.show, "show", "s", false, "Print partition, offset and key before each value, separated by tabs")
 	return cmd
@@ -85,6 +92,14 @@ func position(text string) (protocol.Position, error) {
 	return protocol.Position{}, usage("%q: write earliest, latest, an offset, or a time like 2026-01-31T12:00:00Z", text)
 }
 
+// isolation is which records are read.
+func (o *pollOptions) isolation() message.Isolation {
+	if o.committed {
+		return message.ReadCommitted
+	}
+	return message.ReadUncommitted
+}
+
 func poll(ctx context.Context, o pollOptions, out io.Writer) error {
 	if len(o.topics) == 0 {
 		return usage("--topic is missing")
@@ -93,7 +108,11 @@ func poll(ctx context.Context, o pollOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cl, err := o.dial(ctx)
+	var options []client.Option
+	if o.committed {
+		options = append(options, client.WithReadCommitted())
+	}
+	cl, err := o.dial(ctx, options...)
 	if err != nil {
 		return err
 	}
@@ -140,7 +159,7 @@ func (r *polling) begin(ctx context.Context, from protocol.Position) error {
 			if r.o.follow {
 				continue
 			}
-			end, err := offsetAt(ctx, r.cl, name, record.PartitionID{Topic: t.ID, Index: p.Index}, message.Latest)
+			end, err := offsetFor(ctx, r.cl, name, record.PartitionID{Topic: t.ID, Index: p.Index}, message.Latest, r.o.isolation())
 			if err != nil {
 				return err
 			}

@@ -22,13 +22,14 @@ import (
 // publishOptions say what lines are and where they go.
 type publishOptions struct {
 	connection
-	topic     string
-	separator string
-	field     string
-	headers   []string
-	partition int32
-	acks      string
-	quiet     bool
+	topic       string
+	separator   string
+	field       string
+	headers     []string
+	partition   int32
+	acks        string
+	quiet       bool
+	transaction string
 }
 
 func publishCommand() *cobra.Command {
@@ -40,6 +41,10 @@ func publishCommand() *cobra.Command {
 --key-separator the part before the separator is the key, with --key-field the
 line is a JSON object and one of its fields is the key. Records with the same key
 keep their order.
+
+With --transaction all lines take effect together, or none: they are read to the
+end, and published as one transaction of that transactional id. Who else uses the
+id is fenced.
 
 The exit code is 0 only if every record was acknowledged.`,
 		Example: `  echo hello | node publish orders
@@ -74,6 +79,7 @@ The exit code is 0 only if every record was acknowledged.`,
 	f.StringArrayVar(&o.headers, "header", nil, "A header of every record, as name=value")
 	f.Int32Var(&o.partition, "partition", client.AnyPartition, "Send all records to this partition; -1: by key")
 	f.StringVar(&o.acks, "acks", "all", "What to wait for: all (in-sync replicas), 1 (the leader) or 0 (nothing)")
+	f.StringVar(&o.transaction, "transaction", "", "Publish all lines as one transaction, under this transactional id")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "No progress and no summary")
 	return cmd
 }
@@ -124,6 +130,9 @@ func publish(ctx context.Context, o publishOptions, in io.Reader, out, errs io.W
 		}
 		p.headers = append(p.headers, client.Header{Key: name, Value: value})
 	}
+	if o.transaction != "" {
+		return p.wholly(ctx, acks, in, out, errs)
+	}
 	cl, err := o.dial(ctx, client.WithAcks(acks), client.WithDeliveryTimeout(o.timeout))
 	if err != nil {
 		return err
@@ -136,7 +145,7 @@ func publish(ctx context.Context, o publishOptions, in io.Reader, out, errs io.W
 	if !o.quiet && isTerminal(errs) {
 		go p.progress(errs, done)
 	}
-	readErr := p.read(ctx, cl, in)
+	readErr := p.read(ctx, in, func(m client.Message) { p.send(cl, m) })
 	// The last records are waited for even after Ctrl-C; a second one ends it.
 	_ = p.window.Acquire(context.Background(), publishWindow)
 	close(done)
@@ -146,8 +155,8 @@ func publish(ctx context.Context, o publishOptions, in io.Reader, out, errs io.W
 	return p.summary(errs, errors.Join(readErr, p.out.Flush()))
 }
 
-// read publishes line by line, until the end or the first failure.
-func (p *publishing) read(ctx context.Context, cl *client.Client, in io.Reader) error {
+// read takes line by line, until the end or the first failure.
+func (p *publishing) read(ctx context.Context, in io.Reader, take func(client.Message)) error {
 	lines := bufio.NewReaderSize(in, 256<<10)
 	stop := context.AfterFunc(ctx, func() {
 		if c, ok := in.(io.Closer); ok {
@@ -165,7 +174,7 @@ func (p *publishing) read(ctx context.Context, cl *client.Client, in io.Reader) 
 			if bad != nil {
 				return fmt.Errorf("line %d: %w", number, bad)
 			}
-			p.send(cl, m)
+			take(m)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -29,6 +29,8 @@ const (
 	GroupSession
 	GroupHeartbeat
 	OffsetsRetention
+	TransactionsMaxTimeout
+	TransactionsExpiration
 	keys
 )
 
@@ -62,6 +64,10 @@ var table = [keys]row{
 	GroupHeartbeat: {"group-heartbeat-interval", "time between two heartbeats that group members are told; at most a third of their session",
 		message.Second, 10 * message.Millisecond, 10 * message.Minute, false},
 	OffsetsRetention: {"offsets-retention", "time that the offsets of a group without members are kept",
+		7 * 24 * message.Hour, message.Second, 10 * 365 * 24 * message.Hour, false},
+	TransactionsMaxTimeout: {"transactions-max-timeout", "longest time that a producer may ask for its transactions to stay open; open ones keep the time that they have",
+		15 * message.Minute, 100 * message.Millisecond, 30 * 24 * message.Hour, false},
+	TransactionsExpiration: {"transactions-expiration", "time after which a transactional id that nobody uses is forgotten",
 		7 * 24 * message.Hour, message.Second, 10 * 365 * 24 * message.Hour, false},
 }
 

@@ -26,8 +26,8 @@ func TestSettingsOfNodesAreCheckedAndKeptInOrder(t *testing.T) {
 		unset []string
 		want  string
 	}{
-		{0, set("replica-leg", "1s"), nil, `there is no setting "replica-leg" of nodes; there are: heartbeat-interval, session-timeout, replica-lag, fetch-wait, group-session-timeout, group-heartbeat-interval, offsets-retention`},
-		{0, nil, []string{"nothing"}, `there is no setting "nothing" of nodes; there are: heartbeat-interval, session-timeout, replica-lag, fetch-wait, group-session-timeout, group-heartbeat-interval, offsets-retention`},
+		{0, set("replica-leg", "1s"), nil, `there is no setting "replica-leg" of nodes; there are: heartbeat-interval, session-timeout, replica-lag, fetch-wait, group-session-timeout, group-heartbeat-interval, offsets-retention, transactions-max-timeout, transactions-expiration`},
+		{0, nil, []string{"nothing"}, `there is no setting "nothing" of nodes; there are: heartbeat-interval, session-timeout, replica-lag, fetch-wait, group-session-timeout, group-heartbeat-interval, offsets-retention, transactions-max-timeout, transactions-expiration`},
 		{0, set("replica-lag", "soon"), nil, `setting "replica-lag" cannot be "soon": give a span of time as a whole number with a unit, as in 250ms, 30s, 15m or 36h`},
 		{0, set("replica-lag", "2h"), nil, `setting "replica-lag" cannot be "2h": it may be 100ms to 1h`},
 		{3, set("session-timeout", "9s"), nil, `setting "session-timeout" is the same on all nodes: set it without naming a node`},
@@ -50,6 +50,9 @@ func TestWhatHoldsOnANode(t *testing.T) {
 		GroupSession:      int64(10 * message.Second),
 		GroupHeartbeat:    int64(message.Second),
 		OffsetsRetention:  int64(7 * 24 * message.Hour),
+
+		TransactionsMaxTimeout: int64(15 * message.Minute),
+		TransactionsExpiration: int64(7 * 24 * message.Hour),
 	}, got)
 
 	var sources []string
@@ -59,6 +62,7 @@ func TestWhatHoldsOnANode(t *testing.T) {
 	require.Equal(t, []string{
 		"heartbeat-interval=400ms default", "session-timeout=800ms cluster", "replica-lag=5s start", "fetch-wait=2s node",
 		"group-session-timeout=10s default", "group-heartbeat-interval=1s default", "offsets-retention=168h default",
+		"transactions-max-timeout=15m default", "transactions-expiration=168h default",
 	}, sources)
 	require.EqualError(t, Check(start, cluster, own), "a session of 800ms must outlive two heartbeats of 500ms: set both at once")
 	require.NoError(t, Check(start, set("heartbeat-interval", "400ms", "session-timeout", "800ms"), nil))

@@ -36,10 +36,24 @@ func (c Config) withDefaults() Config {
 
 // SetTiming takes other settings, as in Config; zero values mean the default. A
 // transaction that is open keeps the time that it has.
-func (c *Coordinator) SetTiming(timeout, longest, expiration message.Duration) {
+func (c *Coordinator) SetTiming(now message.Now, longest, expiration message.Duration) {
 	cfg := c.cfg
-	cfg.Timeout, cfg.MaxTimeout, cfg.Expiration = timeout, longest, expiration
+	cfg.Timeout, cfg.MaxTimeout, cfg.Expiration = 0, longest, expiration
+	before := c.cfg.Expiration
 	c.cfg = cfg.withDefaults()
+	if c.cfg.Expiration == before {
+		return
+	}
+	for _, s := range c.shards.Books() { // ids that rest may be over sooner
+		if s.Phase() != ledger.Serving {
+			continue
+		}
+		for _, name := range s.Parts() {
+			if e := s.state.entries[name]; e.phase != Ongoing && !e.phase.prepared() {
+				s.arm(now, e)
+			}
+		}
+	}
 }
 
 // Bounds of what clients may send.

@@ -558,9 +558,20 @@ func (b *bench) payments(who Identity) {
 
 func TestSettingsHoldForWhatComesNext(t *testing.T) {
 	b := newBench(t, Config{})
-	b.c.SetTiming(5*message.Second, 8*message.Second, 0)
+	old := b.identify("payments")
+	require.Equal(t, message.None, b.add("payments", old, one))
+	b.identify("idle")
+
+	b.c.SetTiming(b.now, 8*message.Second, message.Minute)
 	require.Equal(t, message.InvalidTransactionTimeout, b.init("orders").Code)
 	b.init0("orders")
 	described := b.ask(&message.DescribeTransaction{TransactionalID: "orders"}).(*message.DescribeTransactionReply)
-	require.Equal(t, 5*message.Second, described.Timeout)
+	require.Equal(t, 8*message.Second, described.Timeout, "what is not asked for is no longer than the longest")
+	b.pass(9999 * message.Millisecond)
+	require.Equal(t, "Ongoing", b.phase("payments"), "what is open keeps its time")
+	b.pass(message.Millisecond)
+	require.Equal(t, "CompleteAbort", b.phase("payments"))
+	b.pass(50 * message.Second)
+	require.Equal(t, "Dead", b.phase("idle"), "what rests may be over sooner than it was thought")
+	b.sound()
 }
