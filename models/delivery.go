@@ -17,7 +17,7 @@ type process struct{ client, session int32 }
 func delivery(d *dossier) []Violation {
 	var found []Violation
 	next := map[process]map[Place]int64{}
-	for _, op := range byReturn(d.Operations) {
+	for _, op := range d.takings() {
 		by := process{op.Client, op.Session}
 		switch op.Kind {
 		case history.Assigned, history.Revoked:
@@ -85,15 +85,20 @@ func (d *dossier) excused(at Place, due, got int64) bool {
 	return got > due && (p.final == nil || got <= p.final.Start)
 }
 
-func byReturn(ops []history.Operation) []*history.Operation {
-	// A client's own polls and events are recorded in the order in which they
-	// reach it, and polls of one client do not overlap.
-	sorted := make([]*history.Operation, len(ops))
-	for i := range ops {
-		sorted[i] = &ops[i]
+// takings are the polls, and what members were told to hold, in the order of their
+// ends. A client's own polls and events are recorded in the order in which they
+// reach it, and polls of one client do not overlap.
+func (d *dossier) takings() []*history.Operation {
+	if d.taken == nil {
+		for i := range d.Operations {
+			switch op := &d.Operations[i]; op.Kind {
+			case history.Poll, history.Assigned, history.Revoked:
+				d.taken = append(d.taken, op)
+			}
+		}
+		stableByTime(d.taken)
 	}
-	stableByTime(sorted)
-	return sorted
+	return d.taken
 }
 
 // styles are the promises of the delivery styles. At least once: what the group
@@ -133,7 +138,7 @@ func styles(d *dossier) []Violation {
 
 // groupWork is what a group was given and what it committed.
 type groupWork struct {
-	given  map[Place]map[int64]int // how often each offset was handed over
+	given  map[Place]*tally // how often each offset was handed over
 	mine   map[process]map[Place]int64
 	places []Place
 	styles [4]int
@@ -168,19 +173,27 @@ func (g *groupWork) note(op *history.Operation) {
 			g.mine[by] = mine
 		}
 		var at Place
-		var given map[int64]int
+		var given *tally
+		end := int64(0)
 		for i := range op.Records {
 			r := &op.Records[i]
 			if now := (Place{r.TopicID, r.Partition}); given == nil || now != at {
+				if given != nil {
+					mine[at] = end
+				}
 				at = now
 				if given = g.given[at]; given == nil {
-					given = map[int64]int{}
+					given = &tally{}
 					g.given[at] = given
 					g.places = append(g.places, at)
 				}
+				end = mine[at]
 			}
-			given[r.Offset]++
-			mine[at] = max(mine[at], r.Offset+1)
+			given.add(r.Offset)
+			end = max(end, r.Offset+1)
+		}
+		if given != nil {
+			mine[at] = end
 		}
 	case history.Assigned:
 		g.seeks = g.seeks || op.Error == history.BySeek
@@ -212,7 +225,7 @@ func (g *groupWork) skipped(d *dossier, group string) []Violation {
 		first := lowest(g.given[at])
 		for i := range p.final.Records {
 			o := p.final.Records[i].Offset
-			if o >= first && o < committed && g.given[at][o] == 0 && !g.over(at, o) {
+			if o >= first && o < committed && g.given[at].at(o) == 0 && !g.over(at, o) {
 				found = append(found, Violation{"INV-9", "skipped record", fmt.Sprintf(
 					"group %s has committed %s up to %d, but no member was given %d", group, at, committed, o), nil})
 				break
@@ -222,11 +235,9 @@ func (g *groupWork) skipped(d *dossier, group string) []Violation {
 	return found
 }
 
-func lowest(given map[int64]int) int64 {
+func lowest(given *tally) int64 {
 	first := int64(1 << 62)
-	for o := range given {
-		first = min(first, o)
-	}
+	given.each(func(o int64) { first = min(first, o) })
 	return first
 }
 
@@ -238,14 +249,15 @@ func (g *groupWork) repeated(d *dossier, group string) []Violation {
 			continue
 		}
 		twice := int64(-1)
-		for o, n := range g.given[at] {
-			if n > 1 && n > 1+g.wanted(at, o) && (twice < 0 || o < twice) {
+		given := g.given[at]
+		given.each(func(o int64) {
+			if n := given.at(o); n > 1 && n > 1+g.wanted(at, o) && (twice < 0 || o < twice) {
 				twice = o
 			}
-		}
+		})
 		if twice >= 0 {
 			found = append(found, Violation{"INV-9", "repeated record", fmt.Sprintf(
-				"group %s reads at most once, but was given %s@%d %d times", group, at, twice, g.given[at][twice]), nil})
+				"group %s reads at most once, but was given %s@%d %d times", group, at, twice, given.at(twice)), nil})
 		}
 	}
 	return found

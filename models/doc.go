@@ -123,18 +123,80 @@ type dossier struct {
 	// early are the groups with a member that commits before it hands over.
 	early map[string]bool
 	// byValue finds the publish that a record came from: values are unique.
-	byValue map[string]*history.Operation
+	byValue map[string]*sent
+	// differ: some offset was seen with two records.
+	differ bool
+	taken  []*history.Operation // see takings
 }
 
 // partition is what a history says about one partition.
 type partition struct {
 	place     Place
 	final     *Log
-	publishes []*history.Operation // all that were sent to it, as far as known
-	seen      offsets
-	// where are the offsets at which a value was seen, rising.
-	where map[string][]int64
-	reads []*history.Operation // of kind Read
+	publishes []publish // all that were sent to it, as far as known
+	seen      byOffset[history.Record]
+	standing  []*sent              // the values that were seen in it
+	reads     []*history.Operation // of kind Read
+}
+
+// sent is one value: who published it last, and where it was seen. A history speaks
+// of a value many times, and to look it up by its bytes is what costs.
+type sent struct {
+	value []byte
+	op    *history.Operation // nil: nobody published it
+	home  *partition         // the first in which it was seen; mostly the only one
+	where []int64            // the offsets in it, rising
+	once  [1]int64           // the memory of where, mostly
+	other map[*partition][]int64
+}
+
+// publish is a publish and what is known of its value.
+type publish struct {
+	*history.Operation
+	*sent
+}
+
+// in is where in a partition the value was seen, rising.
+func (s *sent) in(p *partition) []int64 {
+	if s.home == p {
+		return s.where
+	}
+	return s.other[p]
+}
+
+// stands notes that the value was seen.
+func (s *sent) stands(p *partition, offset int64) {
+	switch {
+	case s.home == nil:
+		s.home, s.once[0] = p, offset
+		s.where = s.once[:]
+	case s.home == p:
+		s.where = append(s.where, offset)
+		return
+	case s.other[p] != nil:
+		s.other[p] = append(s.other[p], offset)
+		return
+	default:
+		if s.other == nil {
+			s.other = map[*partition][]int64{}
+		}
+		s.other[p] = []int64{offset}
+	}
+	p.standing = append(p.standing, s)
+}
+
+// settle brings the offsets in a partition into order.
+func (s *sent) settle(p *partition) {
+	where := s.in(p)
+	if len(where) < 2 {
+		return
+	}
+	slices.Sort(where)
+	if where = slices.Compact(where); s.home == p {
+		s.where = where
+	} else {
+		s.other[p] = where
+	}
 }
 
 // offsetHistory is what was committed and fetched for one group and partition.
@@ -158,7 +220,7 @@ func (d *dossier) partition(p Place) *partition {
 		return d.last
 	}
 	if d.at[p] == nil {
-		d.at[p] = &partition{place: p, where: map[string][]int64{}}
+		d.at[p] = &partition{place: p}
 		d.places = append(d.places, p)
 	}
 	d.last = d.at[p]
@@ -173,15 +235,16 @@ func index(c *Case) *dossier {
 		}
 	}
 	d := &dossier{
-		Case: c, at: map[Place]*partition{}, byValue: make(map[string]*history.Operation, publishes),
+		Case: c, at: map[Place]*partition{}, byValue: make(map[string]*sent, publishes),
 		offset: map[string]map[Place]*offsetHistory{}, early: map[string]bool{},
 	}
+	d.published(publishes)
 	for i := range c.Final {
 		log := &c.Final[i]
 		p := d.partition(Place{log.TopicID, log.Partition})
 		p.final = log
 		for j := range log.Records {
-			p.see(&log.Records[j])
+			d.see(p, &log.Records[j])
 		}
 	}
 	for i := range c.Operations {
@@ -195,29 +258,42 @@ func index(c *Case) *dossier {
 	d.groups = slices.DeleteFunc(d.groups, func(group string) bool { return c.Forgotten[group] })
 	for _, at := range d.places {
 		p := d.at[at]
-		for value, where := range p.where {
-			if len(where) > 1 {
-				slices.Sort(where)
-				p.where[value] = slices.Compact(where)
-			}
+		for _, s := range p.standing {
+			s.settle(p)
 			// A publish whose answer was lost is found by what it left.
-			if op := d.byValue[value]; op != nil && op.TopicID == 0 && !slices.Contains(p.publishes, op) {
-				p.publishes = append(p.publishes, op)
+			if s.op != nil && s.op.TopicID == 0 {
+				p.publishes = append(p.publishes, publish{s.op, s})
 			}
 		}
-		slices.SortFunc(p.publishes, func(a, b *history.Operation) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(p.publishes, func(a, b publish) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	return d
 }
 
-func (d *dossier) add(op *history.Operation) {
-	switch op.Kind {
-	case history.Publish:
-		d.byValue[text(op.Value)] = op
+// published takes up all publishes, of which there are so many.
+func (d *dossier) published(count int) {
+	values := make([]sent, 0, count)
+	for i := range d.Operations {
+		op := &d.Operations[i]
+		if op.Kind != history.Publish {
+			continue
+		}
+		s := d.byValue[text(op.Value)]
+		if s == nil {
+			values = append(values, sent{value: op.Value})
+			s = &values[len(values)-1]
+			d.byValue[text(op.Value)] = s
+		}
+		s.op = op
 		if op.TopicID != 0 {
 			p := d.partition(Place{op.TopicID, op.Partition})
-			p.publishes = append(p.publishes, op)
+			p.publishes = append(p.publishes, publish{op, s})
 		}
+	}
+}
+
+func (d *dossier) add(op *history.Operation) {
+	switch op.Kind {
 	case history.Poll, history.Read:
 		if op.Style == history.AtMostOnce {
 			d.early[op.Group] = true
@@ -228,7 +304,7 @@ func (d *dossier) add(op *history.Operation) {
 				continue
 			}
 			at := Place{r.TopicID, r.Partition}
-			d.partition(at).see(r)
+			d.see(d.partition(at), r)
 			if op.Group != "" && (i+1 == len(op.Records) || op.Records[i+1].Offset != r.Offset+1 ||
 				op.Records[i+1].TopicID != r.TopicID || op.Records[i+1].Partition != r.Partition) { // of a run the last one counts
 				h := d.offsets(op.Group, at)
@@ -271,14 +347,21 @@ func (d *dossier) offsets(group string, p Place) *offsetHistory {
 	return d.offset[group][p]
 }
 
-func (p *partition) see(r *history.Record) {
+func (d *dossier) see(p *partition, r *history.Record) {
 	switch first := p.seen.at(r.Offset); {
 	case first == nil:
-		p.seen.put(r)
+		p.seen.put(r.Offset, r)
 	case bytes.Equal(first.Value, r.Value):
 		return // most records are read many times, at one place
+	default:
+		d.differ = true
 	}
-	p.where[text(r.Value)] = append(p.where[text(r.Value)], r.Offset)
+	s := d.byValue[text(r.Value)]
+	if s == nil {
+		s = &sent{value: r.Value}
+		d.byValue[text(r.Value)] = s
+	}
+	s.stands(p, r.Offset)
 }
 
 // text is a value as the key of a map. It shares the bytes: a history is never

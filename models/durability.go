@@ -20,7 +20,7 @@ func durability(d *dossier) []Violation {
 		}
 		loss, lossy := d.Lossy[at]
 		for _, op := range p.publishes {
-			if op.Acks != -1 || op.Outcome != history.OK || op.Offset < p.final.Start || lossy && loss.excuses(op) {
+			if op.Acks != -1 || op.Outcome != history.OK || op.Offset < p.final.Start || lossy && loss.excuses(op.Operation) {
 				continue
 			}
 			r := p.final.at(op.Offset)
@@ -32,7 +32,7 @@ func durability(d *dossier) []Violation {
 				found = append(found, Violation{"INV-1", "lost write", fmt.Sprintf(
 					"%s was acknowledged under acks=all at %s@%d, but %s stands there", name(op.Value), at, op.Offset, name(r.Value)), []int64{op.ID}})
 			default:
-				found = append(found, same(op, r, at)...)
+				found = append(found, same(op.Operation, r, at)...)
 			}
 		}
 	}
@@ -90,6 +90,18 @@ func name(value []byte) string {
 // identity is INV-3 and INV-8: an offset that was read once holds that record
 // for every reader and at rest.
 func identity(d *dossier) []Violation {
+	found := differing(d)
+	for _, at := range d.places {
+		found = append(found, vanished(d, d.at[at])...)
+	}
+	return found
+}
+
+// differing is INV-3.
+func differing(d *dossier) []Violation {
+	if !d.differ {
+		return nil // all records were compared as they were taken up
+	}
 	var found []Violation
 	var at Place
 	var p *partition // at, when its records may be compared
@@ -118,9 +130,6 @@ func identity(d *dossier) []Violation {
 			check(op, &op.Records[j])
 		}
 	}
-	for _, at := range d.places {
-		found = append(found, vanished(d, d.at[at])...)
-	}
 	return found
 }
 
@@ -131,7 +140,7 @@ func vanished(d *dossier, p *partition) []Violation {
 	}
 	var gone []int64
 	kept := d.kept(p.place)
-	p.seen.each(func(r *history.Record) {
+	p.seen.each(func(_ int64, r *history.Record) {
 		if r.Offset >= p.final.Start && r.Offset < kept && p.final.at(r.Offset) == nil {
 			gone = append(gone, r.Offset)
 		}
@@ -155,7 +164,7 @@ func uniqueness(d *dossier) []Violation {
 			continue
 		}
 		for _, op := range p.publishes {
-			where := p.where[string(op.Value)]
+			where := op.in(p)
 			if op.Idempotent && len(where) > 1 {
 				found = append(found, Violation{"INV-27", "duplicate", fmt.Sprintf(
 					"%s of an idempotent producer stands at %s@%d and again at %d", name(op.Value), at, where[0], where[1]), []int64{op.ID}})
@@ -175,16 +184,16 @@ func doubleOffsets(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		kept := d.kept(at)
-		given := map[int64]*history.Operation{}
+		var given byOffset[history.Operation]
 		for _, op := range d.at[at].publishes {
 			if op.Acks != -1 || op.Outcome != history.OK || op.Offset >= kept {
 				continue
 			}
-			if other := given[op.Offset]; other != nil {
+			if other := given.at(op.Offset); other != nil {
 				found = append(found, Violation{"INV-3", "inconsistent offset", fmt.Sprintf(
 					"%s and %s were both acknowledged at %s@%d", name(other.Value), name(op.Value), at, op.Offset), []int64{other.ID, op.ID}})
 			}
-			given[op.Offset] = op
+			given.put(op.Offset, op.Operation)
 		}
 	}
 	return found
@@ -196,21 +205,21 @@ func truth(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		wrong := map[string][]int64{} // nearly always nothing
-		for value, where := range p.where {
-			if op := d.byValue[value]; op == nil || op.Outcome == history.Failed {
-				wrong[value] = where
+		var wrong []*sent // nearly always nothing
+		for _, s := range p.standing {
+			if s.op == nil || s.op.Outcome == history.Failed {
+				wrong = append(wrong, s)
 			}
 		}
-		for _, value := range sortedKeys(wrong) {
-			op := d.byValue[value]
-			switch {
+		slices.SortFunc(wrong, func(a, b *sent) int { return bytes.Compare(a.value, b.value) })
+		for _, s := range wrong {
+			switch op := s.op; {
 			case op == nil:
 				found = append(found, Violation{"INV-10", "phantom", fmt.Sprintf(
-					"%s at %s@%d was never sent", name([]byte(value)), at, p.where[value][0]), nil})
+					"%s at %s@%d was never sent", name(s.value), at, s.in(p)[0]), nil})
 			case op.Outcome == history.Failed:
 				found = append(found, Violation{"INV-10", "aborted read", fmt.Sprintf(
-					"%s failed (%s), but stands at %s@%d", name(op.Value), op.Error, at, p.where[value][0]), []int64{op.ID}})
+					"%s failed (%s), but stands at %s@%d", name(op.Value), op.Error, at, s.in(p)[0]), []int64{op.ID}})
 			}
 		}
 	}

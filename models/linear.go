@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,9 +13,13 @@ import (
 	"github.com/tamarack-mq/tamarack/history"
 )
 
-// maxLinear is the largest object, in operations, that porcupine is asked to
-// confirm: its cost grows faster than the history.
-const maxLinear = 2000
+// maxLinear is the largest object, in operations, that porcupine is asked about:
+// its cost grows faster than the history. Of a log it only confirms what inTurn has
+// found, which is exact, and it is asked of fewer.
+const (
+	maxLinear    = 2000
+	maxConfirmed = 300
+)
 
 // linearTime is how long porcupine may think about one object. When it runs
 // out the object counts as not judged: the linear-time checks have seen it.
@@ -30,10 +35,11 @@ func linearizable(d *dossier) []Violation {
 		if !d.certain(p) {
 			continue
 		}
-		if ops := logOperations(p); len(ops) > 1 && len(ops) <= maxLinear &&
-			porcupine.CheckOperationsTimeout(logModel, ops, linearTime) == porcupine.Illegal {
+		calls := callsOf(p)
+		if !inTurn(calls) || len(calls) > 1 && len(calls) <= maxConfirmed &&
+			porcupine.CheckOperationsTimeout(logModel, logOperations(calls), linearTime) == porcupine.Illegal {
 			found = append(found, Violation{"INV-3", "not linearizable", fmt.Sprintf(
-				"appends and reads of %s fit into no order (%d operations)", at, len(ops)), nil})
+				"appends and reads of %s fit into no order (%d operations)", at, len(calls)), nil})
 		}
 	}
 	for _, group := range d.groups {
@@ -89,45 +95,85 @@ var logModel = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
 }
 
-// logOperations are the operations of one partition for porcupine: publishes
-// that stand in the log at rest, and reads.
-func logOperations(p *partition) []porcupine.Operation {
-	type placed struct {
-		op     *history.Operation
-		offset int64
-	}
-	list := make([]placed, 0, len(p.publishes))
+// logCall is a publish that stands in the log at rest, or a read.
+type logCall struct {
+	op      *history.Operation
+	publish bool
+	offset  int64 // of the record; of the last one that the read returned
+	ret     int64 // when its effect was there at the latest
+}
+
+// callsOf are the operations of one partition: publishes that stand in the log at
+// rest, by their offsets, and then reads.
+func callsOf(p *partition) []logCall {
+	calls := make([]logCall, 0, len(p.publishes)+len(p.reads))
 	for _, op := range p.publishes {
-		where := p.where[string(op.Value)]
+		where := op.in(p)
 		if len(where) == 0 || where[0] < p.final.Start {
 			continue
 		}
-		list = append(list, placed{op, where[0]})
-	}
-	slices.SortFunc(list, func(a, b placed) int { return cmp.Compare(a.offset, b.offset) })
-	ops := make([]porcupine.Operation, 0, len(list)+len(p.reads))
-	before := int64(-1)
-	for _, l := range list {
-		ret := l.op.Return
-		if l.op.Outcome != history.OK || l.op.Acks != -1 {
+		ret := op.Return
+		if op.Outcome != history.OK || op.Acks != -1 {
 			ret = history.Open
 		}
-		ops = append(ops, porcupine.Operation{
-			ClientId: int(l.op.Client), Input: appended{before, l.offset}, Call: l.op.Invoke, Return: ret,
-		})
-		before = l.offset
+		calls = append(calls, logCall{op.Operation, true, where[0], ret})
+	}
+	slices.SortFunc(calls, func(a, b logCall) int { return cmp.Compare(a.offset, b.offset) })
+	last := int64(-1)
+	if len(calls) > 0 {
+		last = calls[len(calls)-1].offset
 	}
 	for _, op := range p.reads {
 		if op.Outcome != history.OK || len(op.Records) == 0 {
 			continue
 		}
 		// The last record that the read returned and that is among the appends.
-		end := lastKnown(op, p, before)
-		if end >= 0 {
-			ops = append(ops, porcupine.Operation{
-				ClientId: int(op.Client), Input: read{end}, Call: op.Invoke, Return: op.Return,
-			})
+		if end := lastKnown(op, p, last); end >= 0 {
+			calls = append(calls, logCall{op, false, end, op.Return})
 		}
+	}
+	return calls
+}
+
+// inTurn says whether the calls of a log are linearizable. Their order is known: an
+// append takes effect not before any that stands below it was called, and a read not
+// before what it returned was appended. The earliest times that this allows are the
+// best for all: if one of them is too late, no order fits.
+func inTurn(calls []logCall) bool {
+	earliest := int64(math.MinInt64)
+	var appends int
+	times := make([]int64, 0, len(calls)) // of the appends
+	for ; appends < len(calls) && calls[appends].publish; appends++ {
+		c := &calls[appends]
+		if earliest = max(earliest, c.op.Invoke); earliest > c.ret {
+			return false
+		}
+		times = append(times, earliest)
+	}
+	for i := appends; i < len(calls); i++ {
+		c := &calls[i]
+		k, _ := slices.BinarySearchFunc(calls[:appends], c.offset, func(a logCall, offset int64) int { return cmp.Compare(a.offset, offset) })
+		if k == appends || times[k] > c.ret {
+			return false
+		}
+	}
+	return true
+}
+
+// logOperations are the calls of one partition for porcupine.
+func logOperations(calls []logCall) []porcupine.Operation {
+	ops := make([]porcupine.Operation, 0, len(calls))
+	before := int64(-1)
+	for i := range calls {
+		c := &calls[i]
+		op := porcupine.Operation{ClientId: int(c.op.Client), Call: c.op.Invoke, Return: c.ret}
+		if c.publish {
+			op.Input = appended{before, c.offset}
+			before = c.offset
+		} else {
+			op.Input = read{c.offset}
+		}
+		ops = append(ops, op)
 	}
 	return distinctClients(ops)
 }

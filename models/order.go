@@ -24,17 +24,17 @@ func producerOrder(d *dossier) []Violation {
 		if d.lossy(at) {
 			continue
 		}
-		last := map[sender]*history.Operation{}
+		last := map[sender]publish{}
 		for _, op := range bySequence(p.publishes) {
-			where := p.where[string(op.Value)]
+			where := op.in(p)
 			if len(where) == 0 || !op.Idempotent && (op.Acks != -1 || p.final == nil || p.final.Start > 0) {
 				continue
 			}
 			by := sender{op.Client, op.Session}
-			if before := last[by]; before != nil && p.where[string(before.Value)][0] > where[0] {
+			if before, any := last[by]; any && before.in(p)[0] > where[0] {
 				found = append(found, Violation{"INV-9", "non-monotonic send", fmt.Sprintf(
 					"client %d sent %s before %s, but they stand at %s@%d and %d", op.Client,
-					name(before.Value), name(op.Value), at, p.where[string(before.Value)][0], where[0]), []int64{before.ID, op.ID}})
+					name(before.Value), name(op.Value), at, before.in(p)[0], where[0]), []int64{before.ID, op.ID}})
 			}
 			if op.Idempotent || op.Outcome == history.OK {
 				last[by] = op
@@ -44,9 +44,9 @@ func producerOrder(d *dossier) []Violation {
 	return found
 }
 
-func bySequence(publishes []*history.Operation) []*history.Operation {
+func bySequence(publishes []publish) []publish {
 	sorted := slices.Clone(publishes)
-	slices.SortStableFunc(sorted, func(a, b *history.Operation) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.SortStableFunc(sorted, func(a, b publish) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	return sorted
 }
 
@@ -62,7 +62,7 @@ func realTime(d *dossier) []Violation {
 		var acked []*history.Operation
 		for _, op := range d.at[at].publishes {
 			if op.Acks == -1 && op.Outcome == history.OK {
-				acked = append(acked, op)
+				acked = append(acked, op.Operation)
 			}
 		}
 		byReturn := slices.Clone(acked)

@@ -4,7 +4,7 @@ import "github.com/tamarack-mq/tamarack/history"
 
 func newGroupWork() *groupWork {
 	return &groupWork{
-		given: map[Place]map[int64]int{}, mine: map[process]map[Place]int64{},
+		given: map[Place]*tally{}, mine: map[process]map[Place]int64{},
 		next: map[process]map[Place]int64{}, left: map[process]map[Place]int64{},
 		jumped: map[Place][][2]int64{}, again: map[Place][]int64{},
 	}
@@ -29,7 +29,7 @@ func followSeeks(d *dossier, groups map[string]*groupWork) {
 	if !seeks {
 		return
 	}
-	for _, op := range byReturn(d.Operations) {
+	for _, op := range d.takings() {
 		g := groups[op.Group]
 		if g == nil || !g.seeks {
 			continue
