@@ -34,12 +34,14 @@ type user struct {
 	script  script
 	run     uint32 // counts process starts and ends
 	session int32  // counts starts
-	up      bool
-	paused  bool
-	closing bool
-	slow    Span // how much longer it takes for a poll
-	inbox   []event
-	tickAt  Span
+	// readsCommitted is whether the auditor now reads what is committed only.
+	readsCommitted bool
+	up             bool
+	paused         bool
+	closing        bool
+	slow           Span // how much longer it takes for a poll
+	inbox          []event
+	tickAt         Span
 
 	calls  []openCall
 	looked Span // when it last asked about the cluster, or was answered; 0: never
@@ -79,6 +81,7 @@ type openOp struct {
 	arg  int64
 	text string
 	ask  client.Input
+	of   *transaction // that it is part of; nil: none
 	// seeks is where a seek goes on elsewhere.
 	seeks record.PartitionID
 }
@@ -97,6 +100,9 @@ const (
 	opGroups
 	opSeek
 	opHold
+	opBegin
+	opEnd
+	opPositions
 )
 
 // script is what a client does for a living.
@@ -189,7 +195,7 @@ func (u *user) start() {
 	}
 	w.history.Moment(history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Restarted, Invoke: int64(w.now),
-		Group: u.plan.Group, Style: style(u.plan.Style),
+		Group: u.plan.Group, Style: u.style(),
 	})
 	if w.witness != nil {
 		w.witness.life(u.place(), witness.ClientStart, string(u.plan.Role))
@@ -216,7 +222,13 @@ func (u *user) config() client.Config {
 	c.SessionTimeout = message.Duration(t.GroupSession)
 	c.RebalanceTimeout = 2 * message.Duration(t.GroupSession)
 	c.MaxPollInterval = 10 * message.Duration(t.GroupSession)
-	if p.Role == Producer {
+	if p.Committed || p.Role == Worker || u.readsCommitted {
+		c.Isolation = message.ReadCommitted
+	}
+	if p.Role.transacts() {
+		c.TransactionalID, c.TransactionTimeout = p.Transactional, message.Duration(p.Limit)
+	}
+	if p.Role.publishes() {
 		c.Acks = message.Acks(p.Acks)
 		c.Idempotent = p.Idempotent
 		c.BatchBytes, c.RequestBytes = int32(p.Batch), int32(p.Request)
@@ -484,7 +496,7 @@ func (u *user) call(e *client.Call) {
 	d := digest(e.Request)
 	w.hash.fold(d)
 	w.sentKinds |= 1 << e.Request.Kind()
-	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role == Producer {
+	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role.publishes() {
 		u.inBounds(m)
 	}
 	if m, ok := e.Request.(*message.Fetch); ok && len(u.held) > 0 {

@@ -205,6 +205,10 @@ func newScript(u *user) script {
 		return &producer{}
 	case MemberOf:
 		return &member{}
+	case Worker:
+		return &worker{}
+	case Transactor:
+		return &transactor{}
 	case Reader:
 		return &reader{}
 	case Admin:

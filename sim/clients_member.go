@@ -88,7 +88,7 @@ func (m *member) poll(u *user, most int) {
 	m.polling, m.since = true, u.world.now
 	m.polls++
 	u.ask(opPoll, 0, history.Operation{
-		Kind: history.Poll, Group: u.plan.Group, Style: style(u.plan.Style),
+		Kind: history.Poll, Group: u.plan.Group, Style: u.style(), Committed: u.committed(),
 	}, func(op client.Op) client.Input {
 		if most == 0 {
 			most = int(u.random.Between(1, 50))
@@ -107,16 +107,7 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 	switch op.what {
 	case opPoll:
 		m.polling = false
-		got := 0
-		for i := range result.Polled {
-			d := &result.Polled[i]
-			got += len(d.Records)
-			m.owned[d.ID] = d.Next
-			m.high[d.ID] = d.HighWatermark
-		}
-		if result.Err != nil && result.Err.Problem == client.Refused {
-			m.expelled = true
-		}
+		got := m.polled(u, result)
 		if u.listed() {
 			u.awaitList()
 			return
@@ -139,6 +130,8 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 			return
 		}
 		u.next(u.some(u.plan.Every))
+	case opPositions:
+		m.stands(result)
 	case opPlumbing:
 		if u.closing {
 			u.up = false
@@ -146,6 +139,42 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 		}
 	}
 }
+
+// polled takes in what a poll gave. What is no record for the application is not
+// in it: at rest the member asks where it stands behind that.
+func (m *member) polled(u *user, result *client.Result) (got int) {
+	for i := range result.Polled {
+		d := &result.Polled[i]
+		got += len(d.Records)
+		m.owned[d.ID] = d.Next
+		m.high[d.ID] = d.HighWatermark
+	}
+	if result.Err != nil && result.Err.Problem == client.Refused {
+		m.expelled = true
+	}
+	if got == 0 && u.world.transacted && u.world.phase >= resting {
+		u.ask(opPositions, 0, history.Operation{}, func(op client.Op) client.Input { return client.Positions{Op: op} })
+	}
+	return got
+}
+
+// stands takes in where the member is.
+func (m *member) stands(result *client.Result) {
+	for i := range result.Offsets {
+		if p := &result.Offsets[i]; p.Offset >= 0 {
+			if _, mine := m.owned[p.ID]; mine {
+				m.owned[p.ID] = p.Offset
+			}
+		}
+	}
+}
+
+// name is what the history calls this process.
+func (*member) name(u *user) string { return "client " + itoa(u.plan.ID) + "." + itoa(int(u.session)) }
+
+// holdings is what the member owns, and the next position in each partition; -1:
+// not known.
+func (m *member) holdings() map[record.PartitionID]record.Offset { return m.owned }
 
 // commits says whether this poll is to be followed by a commit.
 func (m *member) commits(u *user) bool {
@@ -164,8 +193,7 @@ func (m *member) commit(u *user) {
 		u.note(ClientOp{Do: "commit"})
 	}
 	u.ask(opCommit, 0, history.Operation{
-		Kind: history.Commit, Group: u.plan.Group, Style: style(u.plan.Style),
-		Member: "client " + itoa(u.plan.ID) + "." + itoa(int(u.session)), Epoch: m.epoch,
+		Kind: history.Commit, Group: u.plan.Group, Style: u.style(), Member: m.name(u), Epoch: m.epoch,
 	}, func(op client.Op) client.Input { return client.Commit{Op: op} })
 }
 

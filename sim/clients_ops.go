@@ -26,14 +26,15 @@ type ClientOp struct {
 	At Span `json:"at"`
 	// Do is "publish"; "poll", "commit", "seek", "pause", "resume", "close" of members;
 	// "poll", "committed", "groups", "assign", "seek", "pause", "resume" of readers; "create", "delete", "add-partitions" of admins; "send"
-	// of clients that misbehave.
+	// of clients that misbehave; "begin", "publish", "commit", "abort" of transactors;
+	// "begin", "poll", "work", "commit", "abort", "close" of workers.
 	Do        string   `json:"do"`
 	Topic     string   `json:"topic,omitempty"`
 	Key       string   `json:"key,omitempty"`
 	Partition *int     `json:"partition,omitempty"` // of a publish; none: what the key or the client says
 	Size      int      `json:"size,omitempty"`      // bytes of a published value; 0: as the client's plan says
 	Headers   bool     `json:"headers,omitempty"`
-	Count     int      `json:"count,omitempty"` // most records of a poll; partitions of create and add-partitions
+	Count     int      `json:"count,omitempty"` // most records of a poll or to work on; partitions of create and add-partitions
 	From      []string `json:"from,omitempty"`  // of assign and seek: "t0/1 offset 12", "latest", "earliest", "ago 3s"; of seek "committed", too; of pause and resume the places, none: all
 	Draw      uint64   `json:"draw,omitempty"`  // of send: the chance that the request follows from
 }
@@ -41,13 +42,14 @@ type ClientOp struct {
 // doings are the operations that a role knows.
 var doings = map[Role][]string{
 	Producer: {"publish"}, MemberOf: {"poll", "commit", "seek", "pause", "resume", "close"},
-	Reader: {"poll", "committed", "groups", "assign", "seek", "pause", "resume"},
-	Admin:  {"create", "delete", "add-partitions"}, Chaos: {"send"}, Malformed: {"send"},
+	Reader:     {"poll", "committed", "groups", "assign", "seek", "pause", "resume"},
+	Transactor: {"begin", "publish", "commit", "abort"}, Worker: {"begin", "poll", "work", "commit", "abort", "close"},
+	Admin: {"create", "delete", "add-partitions"}, Chaos: {"send"}, Malformed: {"send"},
 }
 
 // listed says that a client does what its plan lists and nothing else.
 func (u *user) listed() bool {
-	return u.plan.Ops != nil && (u.plan.Role != MemberOf || u.world.phase < resting)
+	return u.plan.Ops != nil && (!u.plan.Role.joins() || u.world.phase < resting)
 }
 
 // note records what a client does, when somebody wants to know.
@@ -89,7 +91,7 @@ func (u *user) takeList() *ClientOp {
 // restList lets members go on when the run comes to rest.
 func (w *World) restList() {
 	for _, u := range w.clients {
-		if u.up && u.plan.Ops != nil && u.plan.Role == MemberOf {
+		if u.up && u.plan.Ops != nil && u.plan.Role.joins() {
 			u.next(Millisecond)
 		}
 	}

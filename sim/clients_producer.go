@@ -84,7 +84,7 @@ func (p *producer) publish(u *user, op *ClientOp) client.Input {
 	}
 	p.sent++
 	p.open++
-	in := client.Publish{Topic: op.Topic, Partition: client.AnyPartition, Value: p.value(u, op.Size)}
+	in := client.Publish{Topic: op.Topic, Partition: client.AnyPartition, Value: u.value(p.sent, op.Size)}
 	if op.Partition != nil {
 		in.Partition = int32(*op.Partition)
 	}
@@ -98,32 +98,46 @@ func (p *producer) publish(u *user, op *ClientOp) client.Input {
 		}
 		in.Headers = []record.RecordHeader{{Key: []byte(name), Value: []byte(strconv.FormatInt(p.sent, 10))}, {Key: []byte("none")}}
 	}
-	in.Timestamp = u.clock.now(w.now).Wall
-	u.lastOp++
-	in.Op = u.lastOp
-	id := w.history.Begin(history.Operation{
-		Client: int32(u.plan.ID), Session: u.session, Kind: history.Publish, Invoke: int64(w.now),
-		Topic: in.Topic, Partition: -1, Key: in.Key, Value: in.Value, Headers: headers(in.Headers),
-		Timestamp: int64(in.Timestamp), Acks: int8(u.plan.Acks), Idempotent: u.plan.Idempotent && u.plan.Acks == -1,
-		Offset: history.None, Sequence: p.sent, HighWatermark: history.None, LogStart: history.None,
-	})
-	o := u.newPublish(id)
+	o := u.publishes(&in, p.sent, 0)
 	if op.Partition == nil {
 		o.text = op.Key
 	}
-	o.arg = int64(record.SizeBound(in.Key, in.Value, in.Headers))
 	p.bytes += o.arg
+	return in
+}
+
+// publishes notes a record that is about to be published: the client's so-and-so
+// many-th, in a transaction or, with 0, in none.
+func (u *user) publishes(in *client.Publish, sent, transaction int64) *openOp {
+	w := u.world
+	in.Timestamp = u.clock.now(w.now).Wall
+	u.lastOp++
+	in.Op = u.lastOp
+	idempotent := u.plan.Idempotent && u.plan.Acks == -1
+	acks := int8(u.plan.Acks)
+	if transaction > 0 {
+		acks, idempotent = -1, true
+	}
+	id := w.history.Begin(history.Operation{
+		Client: int32(u.plan.ID), Session: u.session, Kind: history.Publish, Invoke: int64(w.now),
+		Topic: in.Topic, Partition: -1, Key: in.Key, Value: in.Value, Headers: headers(in.Headers),
+		Timestamp: int64(in.Timestamp), Acks: acks, Idempotent: idempotent, Transaction: transaction,
+		Offset: history.None, Sequence: sent, HighWatermark: history.None, LogStart: history.None,
+	})
+	o := u.newPublish(id)
+	o.arg = int64(record.SizeBound(in.Key, in.Value, in.Headers))
 	u.ops[in.Op] = o
 	if w.witness != nil {
 		w.witness.asks(u, o, &history.Operation{Topic: in.Topic, Value: in.Value})
 	}
-	return in
+	return o
 }
 
 // letters is the alphabet, again and again.
 var letters = strings.Repeat("abcdefghijklmnopqrstuvwxyz", 10)
 
-func (p *producer) value(u *user, size int) []byte {
+// value is that of the client's so-and-so many-th record.
+func (u *user) value(sent int64, size int) []byte {
 	if size == 0 {
 		size = u.plan.Size
 	}
@@ -133,7 +147,7 @@ func (p *producer) value(u *user, size int) []byte {
 	v = append(v, '.')
 	v = strconv.AppendInt(v, int64(u.session), 10)
 	v = append(v, '-')
-	v = strconv.AppendInt(v, p.sent, 10)
+	v = strconv.AppendInt(v, sent, 10)
 	if len(v) < size {
 		v = append(v, '|')
 		for n := len(v); n < size; n = len(v) {

@@ -112,7 +112,7 @@ func (r *reader) poll(u *user, most int) {
 		u.note(ClientOp{Do: "poll", Count: most})
 	}
 	r.polling = true
-	u.ask(opPoll, 0, history.Operation{Kind: history.Poll}, func(op client.Op) client.Input {
+	u.ask(opPoll, 0, history.Operation{Kind: history.Poll, Committed: u.committed()}, func(op client.Op) client.Input {
 		return client.Poll{Op: op, Max: most, Wait: 300 * message.Millisecond}
 	})
 }
@@ -194,7 +194,11 @@ func (a *auditor) poll(u *user) {
 }
 
 func (a *auditor) done(u *user, op *openOp, result *client.Result) {
-	if op.what != opPoll {
+	switch {
+	case op.what == opPositions:
+		a.stands(u, result)
+		return
+	case op.what != opPoll:
 		return
 	}
 	w := u.world
@@ -211,7 +215,7 @@ func (a *auditor) done(u *user, op *openOp, result *client.Result) {
 		w.history.Moment(history.Operation{
 			Client: int32(u.plan.ID), Session: u.session, Kind: history.Read, Invoke: int64(w.now),
 			Topic: d.Topic, TopicID: uint64(d.ID.Topic), Partition: d.Partition, Offset: from,
-			Records: records, HighWatermark: int64(d.HighWatermark), LogStart: int64(d.LogStart),
+			Records: records, HighWatermark: int64(d.HighWatermark), LogStart: int64(d.LogStart), Committed: u.readsCommitted,
 		})
 		if d.Next >= d.HighWatermark {
 			delete(a.open, d.Place)
@@ -219,6 +223,27 @@ func (a *auditor) done(u *user, op *openOp, result *client.Result) {
 			a.open[d.Place] = int64(d.Next)
 		}
 	}
+	if w.transacted {
+		u.ask(opPositions, 0, history.Operation{}, func(op client.Op) client.Input { return client.Positions{Op: op} })
+		return
+	}
+	a.goOn(u)
+}
+
+// stands takes in how far the reading has come behind the last record that was
+// given: markers, and records that are aborted, are passed over without a word.
+func (a *auditor) stands(u *user, result *client.Result) {
+	for i := range result.Offsets {
+		p := &result.Offsets[i]
+		_, end := u.world.readable(u.world.book.part(p.ID))
+		if at := a.at[p.Place]; p.Offset > at && (at >= 0 || p.Offset >= end) {
+			a.at[p.Place] = p.Offset
+		}
+	}
+	a.goOn(u)
+}
+
+func (a *auditor) goOn(u *user) {
 	a.settle(u)
 	if len(a.open) == 0 {
 		a.over = true

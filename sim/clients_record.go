@@ -10,9 +10,13 @@ import (
 // ask starts an operation. op says what to note in the history; a zero Kind is
 // not noted. make builds the machine's input from the operation's name.
 func (u *user) ask(what opKind, arg int64, op history.Operation, make func(client.Op) client.Input) *openOp {
+	return u.askAs(&openOp{id: -1, what: what, arg: arg}, op, make)
+}
+
+// askAs is ask for an operation of which more is known.
+func (u *user) askAs(o *openOp, op history.Operation, make func(client.Op) client.Input) *openOp {
 	w := u.world
 	u.lastOp++
-	o := &openOp{id: -1, what: what, arg: arg}
 	if op.Kind != 0 {
 		op.Client, op.Invoke = int32(u.plan.ID), int64(w.now)
 		if op.Session == 0 {
@@ -144,7 +148,7 @@ func positions(list []client.PartitionOffset) []history.Position {
 func (u *user) recordEvent(e *client.Event) {
 	op := history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Invoke: int64(u.world.now),
-		Group: e.Group, Epoch: int64(e.MemberEpoch), Style: style(u.plan.Style),
+		Group: e.Group, Epoch: int64(e.MemberEpoch), Style: u.style(),
 	}
 	switch e.Kind {
 	case client.Assigned:
@@ -168,6 +172,17 @@ func (u *user) recordEvent(e *client.Event) {
 	}
 	u.world.history.Moment(op)
 }
+
+// style is when a client commits what it reads.
+func (u *user) style() history.Style {
+	if u.plan.Role == Worker {
+		return history.ExactlyOnce
+	}
+	return style(u.plan.Style)
+}
+
+// committed says that a client reads committed records only.
+func (u *user) committed() bool { return u.plan.Committed || u.plan.Role == Worker }
 
 func style(s string) history.Style {
 	switch s {

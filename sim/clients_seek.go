@@ -121,7 +121,7 @@ func (u *user) setOut(o *openOp, result *client.Result) {
 	}
 	op := history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Error: history.BySeek,
-		Invoke: int64(w.now), Style: style(u.plan.Style), Positions: []history.Position{p},
+		Invoke: int64(w.now), Style: u.style(), Positions: []history.Position{p},
 	}
 	if u.plan.Role == MemberOf {
 		op.Group = u.plan.Group

@@ -53,6 +53,7 @@ func (u *user) heard(c *openCall, reply message.Reply) {
 		for i := range m.Partitions {
 			switch p := &m.Partitions[i]; {
 			case p.Code != message.None:
+			case asked.Isolation == message.ReadCommitted && asked.Partitions[i].Timestamp == message.Latest: // it ends before
 			case asked.Partitions[i].Timestamp == message.Latest:
 				u.saw(c, p.ID, p.Offset, -1)
 			case asked.Partitions[i].Timestamp == message.Earliest:

@@ -331,7 +331,7 @@ const (
 
 // cutsOff says whether an isolated node cannot be reached by a client either.
 func (w *World) cutsOff(strength int, u *user) bool {
-	return strength == cutFromClients || strength == cutFromMembers && u.plan.Role == MemberOf
+	return strength == cutFromClients || strength == cutFromMembers && u.plan.Role.joins()
 }
 
 // cutAll cuts the links between two sets of endpoints, both ways.

@@ -136,8 +136,14 @@ func (p *Plan) Validate() error {
 		if cl.Role == MemberOf && (cl.Group == "" || len(cl.Topics) == 0) {
 			return fmt.Errorf("client %d: a member needs a group and topics", cl.ID)
 		}
-		if cl.Role == Producer && len(cl.Topics) == 0 {
-			return fmt.Errorf("client %d: a producer needs topics", cl.ID)
+		if cl.Role.publishes() && len(cl.Topics) == 0 {
+			return fmt.Errorf("client %d: a %s needs topics", cl.ID, cl.Role)
+		}
+		if cl.Role.transacts() && cl.Transactional == "" {
+			return fmt.Errorf("client %d: a %s needs a transactional id", cl.ID, cl.Role)
+		}
+		if cl.Role == Worker && (cl.Group == "" || len(cl.Into) == 0) {
+			return fmt.Errorf("client %d: a worker needs a group, and topics to write into", cl.ID)
 		}
 		if err := cl.validateOps(); err != nil {
 			return err

@@ -26,7 +26,10 @@ func (w *World) judge() {
 			c.Internal[uint64(t.ID)] = true
 		}
 	}
-	c.Final = w.finalLogs(c.Internal)
+	c.Final = w.finalLogs(c.Internal, false)
+	if w.transacted {
+		c.Committed = w.finalLogs(c.Internal, true)
+	}
 	for _, part := range w.book.list {
 		at := models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}
 		if part.unclean {
@@ -83,13 +86,14 @@ func (w *World) fruitless() {
 	}
 }
 
-// finalLogs puts together what the final reading found in each partition.
-func (w *World) finalLogs(internal map[uint64]bool) []models.Log {
+// finalLogs puts together what the final reading found in each partition: the one
+// of all records, or that of committed ones.
+func (w *World) finalLogs(internal map[uint64]bool, committed bool) []models.Log {
 	logs := map[models.Place]*models.Log{}
 	ops := w.history.Operations()
 	for i := range ops {
 		op := &ops[i]
-		if op.Kind != history.Read || op.Client != auditorID || Span(op.Invoke) < w.quiet || internal[op.TopicID] {
+		if op.Kind != history.Read || op.Client != auditorID || op.Committed != committed || Span(op.Invoke) < w.quiet || internal[op.TopicID] {
 			continue
 		}
 		at := models.Place{TopicID: op.TopicID, Partition: op.Partition}
@@ -110,7 +114,13 @@ func (w *World) finalLogs(internal map[uint64]bool) []models.Log {
 		} else if l := logs[at]; l != nil {
 			list = append(list, *l)
 		} else if !part.deleted && !part.forsaken() && !internal[at.TopicID] {
-			// Nothing to read: the reading skips what is empty.
+			// Nothing to read: the reading skips what is empty, and has no word for what
+			// holds nothing that counts.
+			if w.transacted {
+				start, end := w.readable(part)
+				list = append(list, models.Log{TopicID: at.TopicID, Partition: at.Partition, Start: int64(start), End: int64(max(start, end))})
+				continue
+			}
 			list = append(list, models.Log{TopicID: at.TopicID, Partition: at.Partition, Start: int64(part.high), End: int64(part.high)})
 		}
 	}

@@ -86,6 +86,10 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 			HeartbeatInterval: message.Duration(t.GroupHeartbeat),
 			OffsetsRetention:  message.Duration(t.OffsetRetention),
 		},
+		Transactions: core.Transactions{
+			Partitions: or(int32(c.TransactionShards), 2), MaxTimeout: longestTransaction,
+			Expiration: message.Duration(t.TransactionIdle),
+		},
 		Tidying: core.Tidying{
 			CheckpointBatches: c.Tidy, QuorumEntries: c.Tidy, QuorumKept: c.Tidy / 4, QuorumParcel: c.Parcel,
 			MetadataChanges: c.Tidy, GroupRecords: c.Tidy, ProducerIDs: (c.Tidy + 31) / 32,
@@ -101,6 +105,9 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 	n.configure(&cfg)
 	return cfg
 }
+
+// longestTransaction is what nobody may ask for more than.
+const longestTransaction = 5 * message.Minute
 
 // die ends the process of a node at this moment.
 func (n *Node) die(d death) {

@@ -144,6 +144,10 @@ func (w *World) look() {
 		w.in(lookEvery, event{kind: evPhase, arg: uint64(resting)})
 		return
 	}
+	if w.auditCommitted() {
+		w.in(lookEvery, event{kind: evPhase, arg: uint64(resting)})
+		return
+	}
 	for _, o := range w.observers {
 		o.Rested(w)
 	}
@@ -157,6 +161,19 @@ func (w *World) startAudit() {
 		u.start()
 	}
 	u.script.(*auditor).audit(u)
+}
+
+// auditCommitted begins the second reading, of committed records, where there are
+// others, and says whether it did.
+func (w *World) auditCommitted() bool {
+	u := w.auditorUser()
+	if !w.transacted || u.readsCommitted {
+		return false
+	}
+	u.die()
+	u.readsCommitted = true
+	w.startAudit()
+	return true
 }
 
 func (w *World) auditWaits() string {

@@ -32,6 +32,7 @@ func (p *Plan) inBounds() error {
 	rows := []bound{
 		{"cluster.racks", p.Cluster.Racks, 0, many},
 		{"cluster.shards", p.Cluster.Shards, 0, 1000},
+		{"cluster.transactionShards", p.Cluster.TransactionShards, 0, 1000},
 		{"cluster.tidy", p.Cluster.Tidy, 0, many},
 		{"network.tail", n.Tail, 0, 1000},
 		{"network.reset", n.Reset, 0, 1e6},
@@ -62,6 +63,9 @@ func (p *Plan) inBounds() error {
 			bound{at + "size", c.Size, 0, many},
 			bound{at + "seek", c.Seek, 0, 100},
 			bound{at + "again", c.Again, 0, 90},
+			bound{at + "fan", c.Fan, 0, 100},
+			bound{at + "abort", c.Abort, 0, 100},
+			bound{at + "dawdle", c.Dawdle, 0, 100},
 			bound{at + "hold", c.Hold, 0, 100},
 			bound{at + "burst", c.Burst, 0, 10000},
 			bound{at + "batch", c.Batch, 0, mostBytes},

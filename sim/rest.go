@@ -226,7 +226,7 @@ func (w *World) groupUnrest(add complain) {
 	members := map[string][]*user{}
 	var names []string
 	for _, u := range w.clients {
-		if u.up && !u.closing && u.plan.Role == MemberOf {
+		if u.up && !u.closing && u.plan.Role.joins() {
 			if members[u.plan.Group] == nil {
 				names = append(names, u.plan.Group)
 			}
@@ -243,7 +243,9 @@ func (w *World) groupUnrest(add complain) {
 		}
 		held := map[record.PartitionID]*user{}
 		for _, u := range members[name] {
-			mine := u.script.(*member).owned
+			mine := u.script.(interface {
+				holdings() map[record.PartitionID]record.Offset
+			}).holdings()
 			for _, id := range order.KeysBy(mine, record.PartitionID.Compare) { // the sentence must be the same each time
 				next := mine[id]
 				if other := held[id]; other != nil {

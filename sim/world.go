@@ -32,6 +32,10 @@ type World struct {
 	stats   Stats
 	busy    activity
 	history history.Recorder
+	// transacted is whether somebody in the plan makes transactions, and transactions
+	// counts them.
+	transacted   bool
+	transactions int64
 
 	book      *book
 	atlas     atlas
@@ -80,7 +84,7 @@ func newWorld(given *Plan, options Options) *World {
 	plan.Clients = append(slices.Clone(given.Clients),
 		ClientPlan{ID: operatorID, Role: operatorRole}, ClientPlan{ID: auditorID, Role: auditorRole})
 	w := &World{
-		plan: plan, options: options, random: chance.New(plan.Seed), struck: map[FaultKind]uint64{},
+		plan: plan, options: options, transacted: given.transacts(), random: chance.New(plan.Seed), struck: map[FaultKind]uint64{},
 	}
 	if options.Record {
 		w.recorded = &Recording{}

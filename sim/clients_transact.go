@@ -1,0 +1,236 @@
+package sim
+
+import (
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// transaction is one that a client makes, or has made and not heard the end of.
+type transaction struct {
+	number int64  // over the whole history
+	id     int64  // in the history
+	verb   string // what was asked for; "": nothing yet
+	open   int    // records and positions without a result
+	failed bool   // something of it was not stored: it can only be aborted
+	began  bool
+}
+
+// transacting is what those have in common who make transactions: one after the
+// other, driven as the public client drives them. What fails is aborted and
+// forgotten. Who is fenced ends, and is started again as somebody new.
+type transacting struct {
+	now  *transaction // nil: none
+	sent int64        // records, counted
+}
+
+// course is what has become of the present transaction.
+type course uint8
+
+const (
+	onItsWay  course = iota
+	begun            // records can be added
+	committed        // so was what it held
+	undone           // it is over, and what it held does not count, as far as is known
+	gone             // the process has ended
+)
+
+// scriptEnds is the argument of the action that ends a transaction, and scriptAdds
+// that of one that adds more to it. Their transaction's number comes behind.
+const (
+	scriptEnds = 2
+	scriptAdds = 3
+)
+
+// later asks for an action about the present transaction.
+func (t *transacting) later(u *user, d Span, what uint64) {
+	u.world.in(d, event{kind: evScript, place: u.index, run: u.run, arg: what | uint64(t.now.number)<<8})
+}
+
+// due says whether an action is meant for the transaction that is open, and what
+// it is.
+func (t *transacting) due(arg uint64) (what uint64, ok bool) {
+	return arg & 0xff, t.now != nil && t.now.began && t.now.verb == "" && arg>>8 == uint64(t.now.number)
+}
+
+// start asks for a transaction.
+func (t *transacting) start(u *user) {
+	w := u.world
+	if w.options.Record {
+		u.note(ClientOp{Do: "begin"})
+	}
+	w.transactions++
+	x := &transaction{number: w.transactions}
+	x.id = w.history.Begin(history.Operation{
+		Client: int32(u.plan.ID), Session: u.session, Kind: history.Transact, Invoke: int64(w.now),
+		Group: u.plan.Group, Style: history.ExactlyOnce, Transaction: x.number, TransactionalID: u.plan.Transactional,
+		Offset: history.None, HighWatermark: history.None, LogStart: history.None,
+	})
+	t.now = x
+	u.askFor(x, opBegin, history.Operation{Verb: "begin"}, func(op client.Op) client.Input {
+		return client.Begin{Op: op, Timeout: u.patience()}
+	})
+}
+
+// patience is how long a transaction may take to begin and to end.
+func (u *user) patience() message.Duration {
+	return message.Duration(u.world.plan.Timing.ClientDelivery)
+}
+
+// askFor is ask for something that is part of a transaction.
+func (u *user) askFor(x *transaction, what opKind, op history.Operation, make func(client.Op) client.Input) {
+	u.askAs(&openOp{id: -1, what: what, of: x}, op, make)
+}
+
+// publish prepares a record of the present transaction.
+func (t *transacting) publish(u *user, in client.Publish) client.Input {
+	x := t.now
+	o := u.publishes(&in, t.sent, x.number)
+	o.of = x
+	x.open++
+	return in
+}
+
+// add makes positions part of the present transaction; nil: of all that was polled.
+func (t *transacting) add(u *user, member string, epoch int64, offsets []client.CommitOffset, at []history.Position) {
+	x := t.now
+	x.open++
+	u.askFor(x, opCommit, history.Operation{
+		Kind: history.Commit, Group: u.plan.Group, Style: history.ExactlyOnce, Member: member, Epoch: epoch,
+		Positions: at, Transaction: x.number,
+	}, func(op client.Op) client.Input { return client.AddOffsets{Op: op, Offsets: offsets} })
+}
+
+// finish ends the present transaction as the application wants it, or as it must.
+// It waits for the end of a commit, and of two aborts in three.
+func (t *transacting) finish(u *user, commit bool) course {
+	x := t.now
+	if x.failed {
+		commit = false
+	}
+	if u.world.options.Record {
+		verb := "abort"
+		if commit {
+			verb = "commit"
+		}
+		u.note(ClientOp{Do: verb})
+	}
+	waits := commit || x.number%3 > 0
+	if !waits {
+		t.now = nil
+	}
+	t.end(u, x, commit)
+	if waits {
+		return onItsWay
+	}
+	return undone
+}
+
+func (t *transacting) end(u *user, x *transaction, commit bool) {
+	x.verb = "abort"
+	if commit {
+		x.verb = "commit"
+	}
+	u.askFor(x, opEnd, history.Operation{Verb: x.verb}, func(op client.Op) client.Input {
+		return client.End{Op: op, Commit: commit, Timeout: u.patience()}
+	})
+}
+
+// told takes in the result of something that is part of a transaction.
+func (t *transacting) told(u *user, o *openOp, r *client.Result) course {
+	x := o.of
+	switch o.what {
+	case opPublish, opCommit:
+		x.open--
+		x.failed = x.failed || r.Err != nil
+		return onItsWay
+	case opBegin:
+		if r.Err == nil {
+			x.began = true
+			return begun
+		}
+		return t.over(u, x, history.Failed, r, undone)
+	}
+	switch {
+	case x.verb == "abort": // it was not asked for the other outcome, or that was refused
+		return t.over(u, x, history.Failed, r, undone)
+	case r.Outcome == client.OK:
+		return t.over(u, x, history.OK, r, committed)
+	case r.Outcome == client.Unknown:
+		return t.over(u, x, history.Unknown, r, undone)
+	case r.Err.Problem == client.Fenced:
+		return t.over(u, x, history.Failed, r, undone)
+	}
+	x.failed = true
+	t.end(u, x, false) // it is still open
+	return onItsWay
+}
+
+// over notes the end of a transaction. Who is fenced ends with it.
+func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *client.Result, so course) course {
+	w := u.world
+	w.history.End(x.id, int64(w.now), outcome, func(op *history.Operation) {
+		op.Verb = x.verb
+		if r.Err != nil {
+			op.Error = r.Err.Error()
+		}
+	})
+	switch {
+	case r.Err != nil && r.Err.Problem == client.Fenced:
+		u.die()
+		u.startIn(u.some(2 * Second))
+		return gone
+	case t.now != x:
+		return onItsWay // another one has begun to be made
+	}
+	t.now = nil
+	return so
+}
+
+// lingers is for how long a transaction stays open after all was added to it; now
+// and then for longer than it may.
+func (t *transacting) lingers(u *user) Span {
+	if u.world.phase >= draining {
+		return Millisecond
+	}
+	if u.plan.Limit > 0 && u.plan.Dawdle > 0 && u.random.Percent(int64(u.plan.Dawdle)) {
+		return u.plan.Limit*9/10 + Span(u.random.Below(int64(u.plan.Limit/2)))
+	}
+	if u.plan.Slow == 0 {
+		return Millisecond + u.slow
+	}
+	return u.some(u.plan.Slow) + u.slow
+}
+
+// decides whether the application gives a transaction up.
+func (t *transacting) decides(u *user) (commit bool) {
+	return u.world.phase >= draining || !u.random.Percent(int64(u.plan.Abort))
+}
+
+// waits says what a transaction that is not over waits for.
+func (t *transacting) waits() (string, bool) {
+	if t.now != nil {
+		return "a transaction that does not end", false
+	}
+	return "", true
+}
+
+// transacts says that somebody in a plan makes transactions: then logs hold more
+// than records, and some of those are aborted.
+func (p *Plan) transacts() bool {
+	for i := range p.Clients {
+		if p.Clients[i].Role.transacts() {
+			return true
+		}
+	}
+	return false
+}
+
+// transacts says that a client of a role makes transactions.
+func (r Role) transacts() bool { return r == Worker || r == Transactor }
+
+// joins says that a client of a role is a member of a group that polls.
+func (r Role) joins() bool { return r == MemberOf || r == Worker }
+
+// publishes says that a client of a role publishes by means of its client machine.
+func (r Role) publishes() bool { return r == Producer || r.transacts() }

@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// worker is a member of a group that reads, works and writes: it polls committed
+// records, and for each publishes others; these and its positions are one
+// transaction. When that does not commit, it begins again from what its group has
+// committed.
+type worker struct {
+	member
+	transacting
+	work       []client.Delivery // polled, and not part of a transaction yet
+	introduced bool
+}
+
+func (k *worker) begin(u *user) { k.member.begin(u) }
+
+func (k *worker) act(u *user, arg uint64) {
+	if what, ok := k.due(arg); what != 0 {
+		if ok {
+			k.transacted(u, k.finish(u, k.decides(u)))
+		}
+		return
+	}
+	switch {
+	case u.listed():
+		k.actListed(u)
+	case u.closing || k.polling || k.transacting.now != nil:
+	case !k.introduced && u.random.OneIn(2):
+		// What its predecessor has left open would keep the positions from it.
+		k.introduced = true
+		k.start(u)
+	case len(k.work) > 0:
+		k.start(u)
+	case u.plan.Stop > 0 && u.world.now >= u.plan.Stop:
+		k.close(u)
+	default:
+		k.introduced = true
+		k.poll(u, k.most(u))
+		u.holdOn()
+	}
+}
+
+// most draws how many records to poll.
+func (k *worker) most(u *user) int {
+	if u.world.phase >= draining {
+		return 100 // it must come to the end now
+	}
+	return int(u.random.Between(1, 30))
+}
+
+// actListed does what is due, if it makes sense now.
+func (k *worker) actListed(u *user) {
+	for !u.closing && !k.polling && !k.busy() {
+		op := u.takeList()
+		if op == nil {
+			u.awaitList()
+			return
+		}
+		switch open := k.transacting.now != nil; {
+		case op.Do == "begin" && !open:
+			k.start(u)
+		case op.Do == "poll" && !open:
+			k.poll(u, op.Count)
+		case op.Do == "close" && !open:
+			k.close(u)
+		case op.Do == "work" && open:
+			k.process(u, op.Count)
+		case (op.Do == "commit" || op.Do == "abort") && open:
+			k.transacted(u, k.finish(u, op.Do == "commit"))
+		}
+	}
+	u.listAsked = false
+}
+
+// process publishes the outputs for the first so many records that were polled, 0:
+// for all, and makes their positions part of the transaction.
+func (k *worker) process(u *user, count int) {
+	if u.world.options.Record {
+		u.note(ClientOp{Do: "work", Count: count})
+	}
+	now, all := k.take(count)
+	var batch client.Inputs
+	for i := range now {
+		for j := range now[i].Records {
+			for copy := range max(1, u.plan.Fan) {
+				batch = append(batch, k.output(u, &now[i].Records[j], copy))
+			}
+		}
+	}
+	offsets, at := positionsAfter(now)
+	if all && k.transacting.now.number%4 == 0 {
+		offsets = nil
+	}
+	early := k.transacting.now.number%2 == 0 // the order does not matter
+	if early {
+		k.add(u, k.member.name(u), k.epoch, offsets, at)
+	}
+	u.step(batch)
+	if !early {
+		k.add(u, k.member.name(u), k.epoch, offsets, at)
+	}
+}
+
+// take takes the first so many records out of what was polled.
+func (k *worker) take(count int) (now []client.Delivery, all bool) {
+	for len(k.work) > 0 {
+		d := &k.work[0]
+		if count == 0 || len(d.Records) <= count {
+			now = append(now, *d)
+			k.work = k.work[1:]
+			if count -= len(d.Records); count == 0 {
+				break
+			}
+			count = max(count, 0)
+			continue
+		}
+		part := *d
+		part.Records = d.Records[:count]
+		part.Next = part.Records[count-1].Offset + 1
+		now = append(now, part)
+		d.Records = d.Records[count:]
+		break
+	}
+	return now, len(k.work) == 0
+}
+
+// positionsAfter are the positions behind what was polled, for the client and for
+// the history.
+func positionsAfter(list []client.Delivery) (offsets []client.CommitOffset, at []history.Position) {
+	for i := range list {
+		d := &list[i]
+		o := client.CommitOffset{Place: d.Place, Offset: d.Next, LeaderEpoch: record.NoLeaderEpoch, Stretch: d.Stretch}
+		if last := &d.Records[len(d.Records)-1]; last.Offset+1 == d.Next {
+			o.LeaderEpoch = last.LeaderEpoch
+		}
+		offsets = append(offsets, o)
+		at = append(at, position(d.PlacedID, d.Next))
+	}
+	return offsets, at
+}
+
+// output is one of the records that follow from an input. Its value tells which
+// one, and where it goes follows from that.
+func (k *worker) output(u *user, input *client.Record, copy int) client.Input {
+	k.sent++
+	v := u.value(k.sent, 1)
+	v = append(v, '<')
+	v = strconv.AppendInt(v, int64(copy), 10)
+	v = append(v, '<')
+	v = append(v, input.Value...)
+	where := fnv.New32a()
+	_, _ = where.Write(input.Value)
+	into := u.plan.Into[(int(where.Sum32()%1024)+copy)%len(u.plan.Into)]
+	return k.publish(u, client.Publish{Topic: into, Partition: client.AnyPartition, Key: input.Key, Value: v})
+}
+
+func (k *worker) done(u *user, o *openOp, r *client.Result) {
+	switch {
+	case o.of != nil:
+		k.transacted(u, k.told(u, o, r))
+	case o.what == opPoll:
+		k.polling = false
+		if k.polled(u, r) > 0 {
+			k.work = append(k.work, r.Polled...)
+		}
+		if u.listed() {
+			u.awaitList()
+			return
+		}
+		u.next(u.some(u.plan.Every))
+	default:
+		k.member.done(u, o, r)
+	}
+}
+
+// transacted goes on after a transaction has begun or ended.
+func (k *worker) transacted(u *user, so course) {
+	if !u.up {
+		return
+	}
+	switch so {
+	case onItsWay, gone:
+		return
+	case begun:
+		if u.listed() {
+			break
+		}
+		if len(k.work) == 0 {
+			k.transacted(u, k.finish(u, false))
+			return
+		}
+		count := 0
+		if u.random.OneIn(5) {
+			count = int(u.random.Between(1, 10))
+		}
+		k.process(u, count)
+		k.later(u, k.lingers(u), scriptEnds)
+		return
+	case undone:
+		k.work = nil
+		u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Rewind{Op: op} })
+	}
+	if u.listed() {
+		u.awaitList()
+		return
+	}
+	u.next(u.some(u.plan.Every))
+}
+
+// idle: what is polled last has become part of a transaction, and that is over.
+func (k *worker) idle(u *user) (string, bool) {
+	if len(k.work) > 0 {
+		return "records that it has not worked on", false
+	}
+	if what, ok := k.waits(); !ok {
+		return what, false
+	}
+	return k.member.idle(u)
+}
+
+// event takes in that partitions are taken away: what was polled of them is another
+// member's now.
+func (k *worker) event(u *user, e *client.Event) {
+	k.member.event(u, e)
+	switch e.Kind {
+	case client.Revoked, client.Lost, client.Truncated, client.Repositioned:
+		for _, p := range e.Partitions {
+			for i := range k.work {
+				if k.work[i].ID == p.ID {
+					k.work = append(k.work[:i:i], k.work[i+1:]...)
+					break
+				}
+			}
+		}
+	}
+}
