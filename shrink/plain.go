@@ -16,6 +16,10 @@ func (s *search) plain() (helped bool) {
 			func(p *sim.Plan) bool { was := client(p).Linger; client(p).Linger = 0; return was > 0 },
 			setInt(func(p *sim.Plan) *int { return &client(p).Batch }, 0),
 			func(p *sim.Plan) bool { was := client(p).Stop; client(p).Stop = 0; return was > 0 },
+			setInt(func(p *sim.Plan) *int { return &client(p).Fan }, 0),
+			setInt(func(p *sim.Plan) *int { return &client(p).Abort }, 0),
+			setInt(func(p *sim.Plan) *int { return &client(p).Dawdle }, 0),
+			func(p *sim.Plan) bool { was := client(p).Limit; client(p).Limit = 0; return was > 0 },
 			func(p *sim.Plan) bool { was := client(p).Instance; client(p).Instance = ""; return was != "" },
 			func(p *sim.Plan) bool {
 				c, changed := client(p), false

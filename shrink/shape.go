@@ -59,11 +59,13 @@ func dropTopic(p *sim.Plan, i int) {
 		return f.Topic == name || ok && topic == name
 	})
 	p.Clients = slices.DeleteFunc(p.Clients, func(c sim.ClientPlan) bool {
-		return len(c.Topics) == 1 && c.Topics[0] == name
+		only := func(list []string) bool { return len(list) == 1 && list[0] == name }
+		return only(c.Topics) || only(c.Into)
 	})
 	for k := range p.Clients {
 		c := &p.Clients[k]
 		c.Topics = slices.DeleteFunc(c.Topics, func(t string) bool { return t == name })
+		c.Into = slices.DeleteFunc(c.Into, func(t string) bool { return t == name })
 		c.Ops = deleteOps(c.Ops, func(op *sim.ClientOp) bool { return op.Topic == name })
 		for o := range c.Ops {
 			c.Ops[o].From = slices.DeleteFunc(slices.Clone(c.Ops[o].From), func(f string) bool { return strings.HasPrefix(f, name+"/") })

@@ -66,6 +66,15 @@ func manner(c *sim.ClientPlan) string {
 	case sim.MemberOf:
 		words = append(words, "group "+c.Group, c.Style)
 	}
+	if c.Role == sim.Worker {
+		words = append(words, "group "+c.Group, "into "+strings.Join(c.Into, " and "))
+	}
+	if c.Transactional != "" {
+		words = append(words, "as "+c.Transactional)
+	}
+	if c.Committed {
+		words = append(words, "committed records")
+	}
 	if c.Ops == nil {
 		words = append(words, "goes on and on")
 	}

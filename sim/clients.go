@@ -222,7 +222,7 @@ func (u *user) config() client.Config {
 	c.SessionTimeout = message.Duration(t.GroupSession)
 	c.RebalanceTimeout = 2 * message.Duration(t.GroupSession)
 	c.MaxPollInterval = 10 * message.Duration(t.GroupSession)
-	if p.Committed || p.Role == Worker || u.readsCommitted {
+	if u.committed() {
 		c.Isolation = message.ReadCommitted
 	}
 	if p.Role.transacts() {

@@ -278,7 +278,7 @@ func (r *reader) committed(u *user) {
 		u.note(ClientOp{Do: "committed"})
 	}
 	r.asking = true
-	u.ask(opCommitted, 0, history.Operation{Kind: history.FetchCommitted, Group: u.plan.Group},
+	u.ask(opCommitted, 0, history.Operation{Kind: history.FetchCommitted, Group: u.plan.Group, Committed: u.committed()},
 		func(op client.Op) client.Input { return client.Committed{Op: op} })
 	// And whoever else takes himself for the coordinator: one that was deposed and
 	// has not heard of it may tell nothing old.

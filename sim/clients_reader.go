@@ -212,12 +212,16 @@ func (a *auditor) done(u *user, op *openOp, result *client.Result) {
 			from = int64(d.LogStart)
 		}
 		a.at[d.Place] = d.Next
+		high := d.HighWatermark
+		if u.readsCommitted {
+			high = d.LastStable
+		}
 		w.history.Moment(history.Operation{
 			Client: int32(u.plan.ID), Session: u.session, Kind: history.Read, Invoke: int64(w.now),
 			Topic: d.Topic, TopicID: uint64(d.ID.Topic), Partition: d.Partition, Offset: from,
-			Records: records, HighWatermark: int64(d.HighWatermark), LogStart: int64(d.LogStart), Committed: u.readsCommitted,
+			Records: records, HighWatermark: int64(high), LogStart: int64(d.LogStart), Committed: u.readsCommitted,
 		})
-		if d.Next >= d.HighWatermark {
+		if d.Next >= high {
 			delete(a.open, d.Place)
 		} else {
 			a.open[d.Place] = int64(d.Next)
@@ -235,7 +239,7 @@ func (a *auditor) done(u *user, op *openOp, result *client.Result) {
 func (a *auditor) stands(u *user, result *client.Result) {
 	for i := range result.Offsets {
 		p := &result.Offsets[i]
-		_, end := u.world.readable(u.world.book.part(p.ID))
+		_, end := u.world.readableBy(u, u.world.book.part(p.ID))
 		if at := a.at[p.Place]; p.Offset > at && (at >= 0 || p.Offset >= end) {
 			a.at[p.Place] = p.Offset
 		}
@@ -265,7 +269,7 @@ func (a *auditor) settle(u *user) {
 				delete(a.open, place)
 				continue
 			}
-			if start, end := u.world.readable(part); end <= max(start, a.at[place]) {
+			if start, end := u.world.readableBy(u, part); end <= max(start, a.at[place]) {
 				delete(a.open, place)
 			}
 		}

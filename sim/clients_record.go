@@ -182,7 +182,7 @@ func (u *user) style() history.Style {
 }
 
 // committed says that a client reads committed records only.
-func (u *user) committed() bool { return u.plan.Committed || u.plan.Role == Worker }
+func (u *user) committed() bool { return u.plan.Committed || u.plan.Role == Worker || u.readsCommitted }
 
 func style(s string) history.Style {
 	switch s {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"hash/fnv"
-	"strconv"
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -151,11 +150,7 @@ func positionsAfter(list []client.Delivery) (offsets []client.CommitOffset, at [
 // one, and where it goes follows from that.
 func (k *worker) output(u *user, input *client.Record, copy int) client.Input {
 	k.sent++
-	v := u.value(k.sent, 1)
-	v = append(v, '<')
-	v = strconv.AppendInt(v, int64(copy), 10)
-	v = append(v, '<')
-	v = append(v, input.Value...)
+	v := history.AppendProduct(nil, string(u.value(k.sent, 1)), copy, input.Value)
 	where := fnv.New32a()
 	_, _ = where.Write(input.Value)
 	into := u.plan.Into[(int(where.Sum32()%1024)+copy)%len(u.plan.Into)]
@@ -206,6 +201,10 @@ func (k *worker) transacted(u *user, so course) {
 		return
 	case undone:
 		k.work = nil
+		u.world.history.Moment(history.Operation{
+			Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Error: history.ByRewind,
+			Invoke: int64(u.world.now), Group: u.plan.Group, Epoch: k.epoch, Style: history.ExactlyOnce,
+		})
 		u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Rewind{Op: op} })
 	}
 	if u.listed() {

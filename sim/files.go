@@ -84,17 +84,19 @@ func LoadPlan(seedOrFile string) (*Plan, error) {
 }
 
 // PlansOf is how a family of plans expands seeds: "" is NewPlan, "beyond" is
-// BeyondPlan, "five" is FiveBrokers. "five:40" names a plan of one, for LoadPlan.
+// BeyondPlan, "transactions" is TransactionPlan, "five" is FiveBrokers. "five:40" names a plan of one, for LoadPlan.
 func PlansOf(family string) (func(seed uint64) *Plan, error) {
 	switch family {
 	case "":
 		return NewPlan, nil
 	case "beyond":
 		return BeyondPlan, nil
+	case "transactions":
+		return TransactionPlan, nil
 	case "five":
 		return FiveBrokers, nil
 	}
-	return nil, fmt.Errorf("there are no plans called %q: it is beyond or five", family)
+	return nil, fmt.Errorf("there are no plans called %q: it is beyond, transactions or five", family)
 }
 
 // Validate says what is wrong with a plan and what to do about it.

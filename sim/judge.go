@@ -45,6 +45,14 @@ func (w *World) judge() {
 			c.Forgotten[g] = true
 		}
 	}
+	for i := range w.plan.Clients {
+		if id := w.plan.Clients[i].Transactional; id != "" && w.transactionsGivenUp(id) {
+			if c.Unsettled == nil {
+				c.Unsettled = map[string]bool{}
+			}
+			c.Unsettled[id] = true
+		}
+	}
 	for _, v := range models.Judge(&c) {
 		w.fail(v.Invariant, 0, v.Anomaly, "%s: %s", v.Anomaly, v.Text)
 		w.about(subjectOfViolation(&v, c.Operations))

@@ -10,19 +10,31 @@ import (
 // NewPlan expands a seed to a plan. Each seed draws which kinds of trouble are
 // on and how hard they strike (swarm testing: Groce et al., ISSTA 2012): a run
 // with few kinds of faults goes deeper than one with all.
-func NewPlan(seed uint64) *Plan { return newPlan(seed, false) }
+func NewPlan(seed uint64) *Plan { return newPlan(seed, family{}) }
 
 // BeyondPlan expands a seed to a plan in which damage is not bounded. NewPlan
 // does so with one seed in eight.
 func BeyondPlan(seed uint64) *Plan {
-	p := newPlan(seed, true)
+	p := newPlan(seed, family{beyond: true})
 	p.Name = "beyond:" + strconv.FormatUint(seed, 10)
 	return p
 }
 
-func newPlan(seed uint64, beyond bool) *Plan {
+// TransactionPlan expands a seed to a plan in which somebody makes transactions.
+// NewPlan does so with one seed in three.
+func TransactionPlan(seed uint64) *Plan {
+	p := newPlan(seed, family{transactions: true})
+	p.Name = "transactions:" + strconv.FormatUint(seed, 10)
+	return p
+}
+
+// family is what is certain about the plans that seeds are expanded to; all else is
+// drawn.
+type family struct{ beyond, transactions bool }
+
+func newPlan(seed uint64, of family) *Plan {
 	r := chance.New(seed).Split("plan")
-	p := &Plan{Seed: seed, Beyond: beyond}
+	p := &Plan{Seed: seed, Beyond: of.beyond}
 	p.Cluster = drawCluster(r.Split("cluster"))
 	p.Timing = drawTiming(r.Split("timing"))
 	p.Phases = drawPhases(r.Split("phases"), &p.Cluster)
@@ -32,7 +44,7 @@ func newPlan(seed uint64, beyond bool) *Plan {
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
 	drawSparse(r.Split("sparse"), p)
 	drawAbsent(r.Split("absent"), p)
-	p.Clients = drawClients(r.Split("clients"), p)
+	p.Clients = drawClients(r.Split("clients"), p, of)
 	p.Timing.OffsetRetention = drawOffsetRetention(r.Split("offset retention"), p)
 	drawIdleProducers(r.Split("idle producers"), p)
 	p.Faults = drawFaults(r.Split("faults"), p)

@@ -9,7 +9,7 @@ import (
 
 // drawClients draws the workload: producers of every kind, groups with members
 // that come and go, readers, and clients that do not behave.
-func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
+func drawClients(r *chance.Stream, p *Plan, of family) []ClientPlan {
 	d := &clientDraw{r: r, plan: p}
 	d.producers()
 	d.groups()
@@ -21,6 +21,7 @@ func drawClients(r *chance.Stream, p *Plan) []ClientPlan {
 	d.restless()
 	d.holders()
 	d.leavers()
+	d.transactions(of.transactions)
 	return d.clients
 }
 

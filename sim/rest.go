@@ -40,10 +40,11 @@ func (w *World) unrest(most int) []string {
 		w.moveUnrest(add)
 		w.groupUnrest(add)
 		w.leftoverUnrest(add)
+		w.transactionUnrest(add)
 	}
 	w.requestUnrest(add)
 	for _, u := range w.clients {
-		if u.up && u.plan.Role != auditorRole {
+		if u.up && u.plan.Role != auditorRole && !(u.plan.Role.transacts() && w.transactionsGivenUp(u.plan.Transactional)) {
 			if waits, ok := u.script.idle(u); !ok {
 				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
 			}
@@ -238,7 +239,7 @@ func (w *World) groupUnrest(add complain) {
 	}
 	owned := w.owners()
 	for _, name := range names {
-		if w.shardForsaken(name) {
+		if w.shardForsaken(name) || w.stalled(name) {
 			continue // it has no coordinator, and says so
 		}
 		held := map[record.PartitionID]*user{}
@@ -253,10 +254,10 @@ func (w *World) groupUnrest(add complain) {
 				}
 				held[id] = u
 				part := w.book.parts[id]
-				if part == nil || part.deleted || next < 0 {
+				if part == nil || part.deleted || next < 0 && !w.transacted {
 					continue
 				}
-				if start, end := w.readable(part); next >= start && next < end {
+				if start, end := w.readableBy(u, part); (next >= start || next < 0) && next < end && start < end {
 					add("a member does not read on", "client %d of group %q is at %d of %d in partition %s", u.plan.ID, name, next, end, id)
 				}
 			}

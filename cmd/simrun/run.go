@@ -112,7 +112,7 @@ comes first. Where --seeds names no last one, those two alone end it.`,
 	f.StringVar(&seeds, "seeds", "", "seeds to run: FROM..TO, FROM+COUNT, one number, or a commit hash, which stands for 100 seeds of its own; 1..100 if empty")
 	f.DurationVar(&campaign.Budget, "budget", 0, "begin no seed after this much time")
 	f.IntVar(&campaign.Plateau, "until-plateau", 0, "begin no other seed once so many in a row have reached no mark, no mark so often, and no two marks together for the first time")
-	f.StringVar(&plans, "plans", "", "what seeds are expanded to: beyond (damage without bounds), five (five brokers, every kind of fault); empty: clusters, workloads and faults of every kind")
+	f.StringVar(&plans, "plans", "", "what seeds are expanded to: beyond (damage without bounds), transactions (somebody makes them), five (five brokers, every kind of fault); empty: clusters, workloads and faults of every kind")
 	f.StringVar(&shard, "shard", "", "run one part of the seeds: I/N")
 	f.StringVar(&saveDir, "save", "", "save the plan of the first seed of each failure to this folder")
 	f.BoolVar(&campaign.Stop, "stop", false, "begin no other seed once one has failed")
