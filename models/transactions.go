@@ -255,41 +255,41 @@ func atomicity(d *dossier) []Violation {
 		}
 		switch shown, hidden := t.shown.publish != nil, t.hidden.publish != nil; {
 		case shown && t.outcome() == history.Failed:
-			found = append(found, t.violation("INV-30", "aborted read", fmt.Sprintf(
-				"%s has failed (%s), but %s of it was read as committed", t.who(), t.op.Error, &t.shown)))
+			found = append(found, Violation{"INV-30", "aborted read", fmt.Sprintf(
+				"%s has failed (%s), but %s of it was read as committed", t.who(), t.op.Error, &t.shown), t.ops()})
 		case shown && hidden:
-			found = append(found, t.violation("INV-30", "half a transaction", fmt.Sprintf(
-				"of %s, %s is committed and %s is not", t.who(), &t.shown, &t.hidden)))
+			found = append(found, Violation{"INV-30", "half a transaction", fmt.Sprintf(
+				"of %s, %s is committed and %s is not", t.who(), &t.shown, &t.hidden), t.ops()})
 		case hidden && t.outcome() == history.OK:
-			found = append(found, t.violation("INV-30", "lost transaction", fmt.Sprintf(
-				"%s was committed, but %s of it is not", t.who(), &t.hidden)))
+			found = append(found, Violation{"INV-30", "lost transaction", fmt.Sprintf(
+				"%s was committed, but %s of it is not", t.who(), &t.hidden), t.ops()})
 		case shown && t.op != nil && t.op.Verb != "commit":
-			found = append(found, t.violation("INV-30", "commit that nobody asked for", fmt.Sprintf(
-				"%s never asked for a commit, but %s of it was read as committed", t.who(), &t.shown)))
+			found = append(found, Violation{"INV-30", "commit that nobody asked for", fmt.Sprintf(
+				"%s never asked for a commit, but %s of it was read as committed", t.who(), &t.shown), t.ops()})
 		}
 		found = append(found, t.early()...)
 		if op := t.incomplete(); op != nil && t.fate == committed && t.outcome() != history.Failed {
-			found = append(found, t.violation("INV-30", "commit without a part", fmt.Sprintf(
-				"%s is committed, but for all that its client knew its %s %d was not stored (%s)", t.who(), op.Kind, op.ID, op.Error)))
+			found = append(found, Violation{"INV-30", "commit without a part", fmt.Sprintf(
+				"%s is committed, but for all that its client knew its %s %d was not stored (%s)", t.who(), op.Kind, op.ID, op.Error), t.ops()})
 		}
 	}
 	return found
 }
 
-func (t *transaction) violation(invariant, anomaly, text string) Violation {
-	v := Violation{Invariant: invariant, Anomaly: anomaly, Text: text}
+// ops are the operations by which a transaction is judged.
+func (t *transaction) ops() (list []int64) {
 	if t.op != nil {
-		v.Ops = append(v.Ops, t.op.ID)
+		list = append(list, t.op.ID)
 	}
 	for _, s := range []*sighting{&t.shown, &t.hidden} {
 		if s.publish != nil {
-			v.Ops = append(v.Ops, s.publish.ID)
+			list = append(list, s.publish.ID)
 		}
 		if s.by != nil {
-			v.Ops = append(v.Ops, s.by.ID)
+			list = append(list, s.by.ID)
 		}
 	}
-	return v
+	return list
 }
 
 // early is INV-8: no reader of committed records is given one whose transaction goes
@@ -306,8 +306,8 @@ func (t *transaction) early() []Violation {
 				last = op.Return
 			}
 			if t.shown.by.Return < last {
-				return []Violation{t.violation("INV-8", "uncommitted read", fmt.Sprintf(
-					"%s of %s was read as committed while that still was to %s", &t.shown, t.who(), op.Kind))}
+				return []Violation{{"INV-8", "uncommitted read", fmt.Sprintf(
+					"%s of %s was read as committed while that still was to %s", &t.shown, t.who(), op.Kind), t.ops()}}
 			}
 		}
 	}
