@@ -17,6 +17,8 @@ type book struct {
 	again *partBook   // the one that was asked for last: it mostly is the next, too
 	list  []*partBook // in the order in which they were first seen
 	nodes []*nodeBook // by node id
+	// transactions are what is committed of them: observers keep it (see follow).
+	transactions transactionsBook
 
 	// touched are the replicas of the stepped node that the step at hand may
 	// have changed.
@@ -87,7 +89,6 @@ type replicaBook struct {
 	view     replica.View  // after the step at hand
 	was      glance        // before it
 	verified record.Offset // memory equals part.committed below this
-	knew     record.Offset // how far it has known this log of it to be committed, at one time or another
 	settled  settledBy     // the image by whose settings it was last seen to go
 	appends  int           // since derived state was last compared with a rebuild
 }
@@ -283,7 +284,6 @@ func (b *book) changed(n *Node, e effect.Effect) {
 		r.durable = e.Start
 		n.world.atlas.mends(n.id, e.Log)
 	}
-	r.knew = min(r.knew, r.disk.end)
 }
 
 func (b *book) flushed(n *Node, id record.PartitionID, end record.Offset) {

@@ -2,12 +2,11 @@ package sim
 
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
-	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// shardSnapshots is INV-18 for the logs of groups. A shard of the offsets topic
-// gives up the beginning of its log when a snapshot behind it says the same: what
+// shardSnapshots is INV-18 for the logs of coordinators. A shard of an internal
+// topic gives up the beginning of its log when a snapshot behind it says the same: what
 // a replay from the new start gives equals the replay of everything that was
 // ever committed.
 //
@@ -22,7 +21,7 @@ type shardSnapshots struct {
 type shardHistory struct {
 	start   record.Offset // the highest that a log of the shard begins at
 	next    record.Offset // replayed so far
-	state   group.Folding
+	state   folding
 	unknown bool // records went, by damage, before they could be replayed
 }
 
@@ -33,21 +32,23 @@ func (*shardSnapshots) Looks() scope { return ofReplicas }
 func (o *shardSnapshots) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for _, r := range w.book.touched {
 		if r.view.Start > r.was.start && w.newest() != nil {
-			if t := w.newest().TopicNamed(offsetsTopic); t != nil && t.ID == r.part.id.Topic {
-				o.trimmed(w, n, r)
+			for i := range coordinators {
+				if t := w.newest().TopicNamed(coordinators[i].topic); t != nil && t.ID == r.part.id.Topic {
+					o.trimmed(w, n, r, &coordinators[i])
+				}
 			}
 		}
 	}
 }
 
 // trimmed judges a log start that rises: the disk still has what goes.
-func (o *shardSnapshots) trimmed(w *World, n *Node, r *replicaBook) {
+func (o *shardSnapshots) trimmed(w *World, n *Node, r *replicaBook, of *coordinating) {
 	if o.shards == nil {
 		o.shards = map[record.PartitionID]*shardHistory{}
 	}
 	h := o.shards[r.part.id]
 	if h == nil {
-		h = &shardHistory{}
+		h = &shardHistory{state: of.fold()}
 		o.shards[r.part.id] = h
 	}
 	if r.view.Start <= h.start || h.unknown || r.part.off() {
@@ -56,7 +57,7 @@ func (o *shardSnapshots) trimmed(w *World, n *Node, r *replicaBook) {
 	h.start = r.view.Start
 	from, upTo := min(h.next, h.start), r.part.high
 	if upTo <= h.start {
-		w.fail("INV-18", n.id, "a log of groups is cut where no snapshot is", "the log of shard %s on node %d begins at %d from now on, but only what is below %d is committed", r.part.id, n.id, h.start, upTo)
+		w.fail("INV-18", n.id, "a log of "+of.what+" is cut where no snapshot is", "the log of shard %s on node %d begins at %d from now on, but only what is below %d is committed", r.part.id, n.id, h.start, upTo)
 		return
 	}
 	all, ok := o.read(w, n, r.part, from, upTo)
@@ -64,12 +65,12 @@ func (o *shardSnapshots) trimmed(w *World, n *Node, r *replicaBook) {
 		h.unknown = true
 		return
 	}
-	o.judge(w, n, r.part.id, h, all)
+	o.judge(w, n, r.part.id, of, h, all)
 }
 
 // judge holds a replay from the start on against that of everything.
-func (o *shardSnapshots) judge(w *World, n *Node, id record.PartitionID, h *shardHistory, all []byte) {
-	var kept group.Folding
+func (o *shardSnapshots) judge(w *World, n *Node, id record.PartitionID, of *coordinating, h *shardHistory, all []byte) {
+	kept := of.fold()
 	it := record.Batches(all)
 	for it.Next() {
 		var err error
@@ -81,12 +82,12 @@ func (o *shardSnapshots) judge(w *World, n *Node, id record.PartitionID, h *shar
 			err = kept.Take(it.Bytes)
 		}
 		if err != nil {
-			w.fail("INV-18", n.id, "a log of groups cannot be replayed", "the log of shard %s on node %d cannot be replayed: %v", id, n.id, err)
+			w.fail("INV-18", n.id, "a log of "+of.what+" cannot be replayed", "the log of shard %s on node %d cannot be replayed: %v", id, n.id, err)
 			return
 		}
 	}
 	if kept.Digest() != h.state.Digest() {
-		w.fail("INV-18", n.id, "a log of groups begins behind what it still needs", "what the log of shard %s on node %d says from offset %d on is not what all %d records of it say", id, n.id, h.start, h.next)
+		w.fail("INV-18", n.id, "a log of "+of.what+" begins behind what it still needs", "what the log of shard %s on node %d says from offset %d on is not what all %d records of it say", id, n.id, h.start, h.next)
 		return
 	}
 	w.mark(markShardSnapshotJudged)

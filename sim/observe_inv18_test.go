@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
-	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/quorum"
 )
@@ -107,14 +106,14 @@ func TestALogOfGroupsThatIsCutTooFarIsRefused(t *testing.T) {
 		}
 		return false
 	})
-	o, s := &shardSnapshots{}, &stage{w, t}
-	state := func() group.Folding {
-		var f group.Folding
+	o, s, groups := &shardSnapshots{}, &stage{w, t}, &coordinators[0]
+	state := func() folding {
+		f := groups.fold()
 		require.NoError(t, f.Take(all))
 		return f
 	}
-	o.judge(w, w.nodes[1], shard.id, &shardHistory{}, all)
+	o.judge(w, w.nodes[1], shard.id, groups, &shardHistory{state: groups.fold()}, all)
 	require.Nil(t, w.failure, "nothing is cut")
-	o.judge(w, w.nodes[1], shard.id, &shardHistory{start: shard.high - 1, next: shard.high, state: state()}, all)
+	o.judge(w, w.nodes[1], shard.id, groups, &shardHistory{start: shard.high - 1, next: shard.high, state: state()}, all)
 	s.refused("INV-18", "is not what all")
 }

@@ -37,7 +37,8 @@ func (*staleInert) Invariant() string { return "INV-22" }
 func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	switch in := in.(type) {
 	case effect.Requested:
-		if _, ok := in.Msg.(*message.CommitOffsets); ok {
+		switch in.Msg.(type) {
+		case *message.CommitOffsets, *message.CommitTransactionOffsets:
 			if o.came == nil {
 				o.came = map[asking]uint64{}
 			}
@@ -55,7 +56,13 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 		case *message.GroupHeartbeatReply:
 			o.told(w, n.tokens[reply.Token].request, m)
 		case *message.CommitOffsetsReply:
-			o.committed(w, n, reply.Token, m)
+			if asked, ok := n.tokens[reply.Token].request.(*message.CommitOffsets); ok {
+				o.committed(w, n, reply.Token, membership{asked.Group, asked.Member}, asked.MemberEpoch, m.Code, m.Offsets)
+			}
+		case *message.CommitTransactionOffsetsReply: // fenced in the same way (KIP-447)
+			if asked, ok := n.tokens[reply.Token].request.(*message.CommitTransactionOffsets); ok {
+				o.committed(w, n, reply.Token, membership{asked.Group, asked.Member}, asked.MemberEpoch, m.Code, m.Offsets)
+			}
 		case *message.FetchReply:
 			otherLeadership(w, n, n.tokens[reply.Token].request, m)
 		}
@@ -79,21 +86,20 @@ func (o *staleInert) told(w *World, request message.Request, m *message.GroupHea
 }
 
 // committed judges a commit that is taken.
-func (o *staleInert) committed(w *World, n *Node, token message.Token, m *message.CommitOffsetsReply) {
+func (o *staleInert) committed(w *World, n *Node, token message.Token, who membership, epoch message.MemberEpoch, code message.Code, offsets []message.CommittedOffset) {
 	at := asking{n.id, n.run, token}
 	came := o.came[at]
 	delete(o.came, at)
-	asked, ok := n.tokens[token].request.(*message.CommitOffsets)
-	if !ok || asked.Member == "" || m.Code != message.None || w.shardGivenUp(asked.Group) {
+	if who.member == "" || code != message.None || w.shardGivenUp(who.group) {
 		return
 	}
-	told, known := o.members[membership{asked.Group, asked.Member}]
-	if !known || told.epoch <= asked.MemberEpoch || told.at >= came {
+	told, known := o.members[who]
+	if !known || told.epoch <= epoch || told.at >= came {
 		return
 	}
-	for i := range m.Offsets {
-		if m.Offsets[i].Code == message.None {
-			w.fail("INV-22", n.id, "a stale commit is taken", "node %d takes a commit of member %q of group %q under epoch %d for partition %s, although the member had been told epoch %d before it came", n.id, asked.Member, asked.Group, asked.MemberEpoch, m.Offsets[i].ID, told.epoch)
+	for i := range offsets {
+		if offsets[i].Code == message.None {
+			w.fail("INV-22", n.id, "a stale commit is taken", "node %d takes a commit of member %q of group %q under epoch %d for partition %s, although the member had been told epoch %d before it came", n.id, who.member, who.group, epoch, offsets[i].ID, told.epoch)
 			return
 		}
 	}

@@ -63,6 +63,11 @@ func (o *membersThere) Stepped(w *World, n *Node, in effect.Input, out []effect.
 			if ok && r.Member == "" && m.Code == message.None && slices.ContainsFunc(m.Offsets, wentWell) {
 				o.take(w, n, r.Group, asked.since, "")
 			}
+		case *message.CommitTransactionOffsetsReply:
+			r, ok := asked.request.(*message.CommitTransactionOffsets)
+			if ok && r.Member == "" && m.Code == message.None && slices.ContainsFunc(m.Offsets, wentWell) {
+				o.take(w, n, r.Group, asked.since, "")
+			}
 		case *message.DeleteOffsetsReply:
 			r, ok := asked.request.(*message.DeleteOffsets)
 			if c := n.Core(); ok && c != nil && m.Code == message.None {

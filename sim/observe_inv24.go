@@ -81,6 +81,13 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 	if r, ok := in.(effect.Requested); ok {
 		o.asked(w, n, r)
 	}
+	if b := &w.book.transactions; b.fresh(w) {
+		for i := range b.positions {
+			if r := &b.positions[i]; r.resolves {
+				o.ofTransaction(w, r)
+			}
+		}
+	}
 	for _, e := range out {
 		reply, ok := e.(effect.Reply)
 		if !ok {
@@ -99,21 +106,43 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 	}
 }
 
-// asked notes what comes in.
-func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
+func (o *committedOffsets) begin() {
 	if o.came == nil {
 		o.came, o.claims, o.wiped = map[asking]uint64{}, map[claim]*commitBook{}, map[string]wiping{}
 		o.alive, o.lapsed = map[string]Span{}, map[string]uint64{}
 	}
+}
+
+func (o *committedOffsets) claim(at claim) *commitBook {
+	b := o.claims[at]
+	if b == nil {
+		b = &commitBook{}
+		o.claims[at] = b
+	}
+	return b
+}
+
+// ofTransaction notes a position that a transaction has stored: it is committed, so
+// that its producer may know of it, and was decided when it was written.
+func (o *committedOffsets) ofTransaction(w *World, r *positionRecord) {
+	o.begin()
+	b, asked := o.claim(claim{r.Group, r.Partition}), commitAsked{r.was.Offset, r.step}
+	at := len(b.asked)
+	for at > 0 && b.asked[at-1].came > asked.came {
+		at--
+	}
+	b.asked = slices.Insert(b.asked, at, asked)
+	b.acked = append(b.acked, commitAcked{asked, w.stats.Steps})
+}
+
+// asked notes what comes in.
+func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
+	o.begin()
 	switch m := r.Msg.(type) {
 	case *message.CommitOffsets:
 		o.came[asking{n.id, n.run, r.Token}] = w.stats.Steps
 		for i := range m.Offsets {
-			b := o.claims[claim{m.Group, m.Offsets[i].ID}]
-			if b == nil {
-				b = &commitBook{}
-				o.claims[claim{m.Group, m.Offsets[i].ID}] = b
-			}
+			b := o.claim(claim{m.Group, m.Offsets[i].ID})
 			b.asked = append(b.asked, commitAsked{m.Offsets[i].Offset, w.stats.Steps})
 		}
 	case *message.FetchOffsets:

@@ -102,7 +102,7 @@ func (*commitRule) Looks() scope         { return ofImages }
 func (*oneHistory) Looks() scope         { return ofImages }
 func (*oneOwner) Looks() scope           { return ofRequests | ofReplies }
 func (*coordinatorReplay) Looks() scope  { return ofReplies }
-func (*committedOffsets) Looks() scope   { return ofRequests | ofReplies }
+func (*committedOffsets) Looks() scope   { return ofReplicas | ofRequests | ofReplies }
 func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofReplicas }
 func (*idleProducers) Looks() scope      { return ofReplicas | ofReplies }
 func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies }

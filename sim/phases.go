@@ -126,9 +126,7 @@ func (w *World) look() {
 				w.in(lookEvery, event{kind: evPhase, arg: uint64(resting)})
 				return
 			}
-			stuck := w.unrest(8)
-			w.fail("INV-34", 0, causeOf(stuck[0]), "%v after the last fault the cluster has not come to rest: %s",
-				w.now-w.plan.Phases.Warm-w.plan.Phases.Faults, strings.Join(stuck, "; "))
+			w.restless(w.unrest(8))
 			return
 		}
 		w.quiet = w.now

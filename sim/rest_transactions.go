@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strings"
+
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -8,8 +10,30 @@ import (
 	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
-// transactionUnrest judges that every transaction has ended everywhere: with its
-// coordinator, in the logs, and in the positions of groups. What was given up with
+// restless fails a run that does not come to rest, in the name of what is stuck.
+func (w *World) restless(stuck []string) {
+	const what = "%v after the last fault the cluster has not come to rest: %s"
+	after, cause, all := w.now-w.plan.Phases.Warm-w.plan.Phases.Faults, causeOf(stuck[0]), strings.Join(stuck, "; ")
+	switch cause {
+	case openTransaction, openPosition, unstableRecords, unverifiedRecords, unverifiedPositions:
+		w.fail("INV-33", 0, cause, what, after, all)
+	default:
+		w.fail("INV-34", 0, cause, what, after, all)
+	}
+}
+
+// What is stuck when transactions are.
+const (
+	openTransaction     = "a transaction has not ended"
+	openPosition        = "a position is pending"
+	unstableRecords     = "records wait for the end of a transaction"
+	unverifiedRecords   = "records wait for a transaction coordinator"
+	unverifiedPositions = "positions wait for a transaction coordinator"
+)
+
+// transactionUnrest is INV-33: every transaction has ended everywhere, by its
+// producer or by its time limit: with its coordinator, in the logs, and in the
+// positions of groups; and nobody waits for a coordinator. What was given up with
 // records of a coordinator, of a log or of a group may stay open for good.
 func (w *World) transactionUnrest(add complain) {
 	if !w.transacted {
@@ -22,7 +46,12 @@ func (w *World) transactionUnrest(add complain) {
 		}
 		for _, v := range c.Transactions().Views() {
 			if v.Ongoing+v.Preparing+v.Held+v.Waiting > 0 {
-				add("a transaction has not ended", "node %d has in shard %d of transactions %d open, %d that are decided, %d requests that wait for those, %d answers", n.id, v.Shard, v.Ongoing, v.Preparing, v.Held, v.Waiting)
+				add(openTransaction, "node %d has in shard %d of transactions %d open, %d that are decided, %d requests that wait for those, %d answers", n.id, v.Shard, v.Ongoing, v.Preparing, v.Held, v.Waiting)
+			}
+		}
+		for _, v := range c.Groups().Views() {
+			if v.Held > 0 {
+				add(unverifiedPositions, "%d requests in shard %d of groups on node %d", v.Held, v.Shard, n.id)
 			}
 		}
 		if w.unsettled() {
@@ -30,7 +59,7 @@ func (w *World) transactionUnrest(add complain) {
 		}
 		c.Groups().EachPending(func(_ int32, p group.Pending) bool {
 			if !w.shardGivenUp(p.Group) {
-				add("a position is pending", "node %d keeps for group %q a position of producer %d in partition %s", n.id, p.Group, p.ID, p.Partition)
+				add(openPosition, "node %d keeps for group %q a position of producer %d in partition %s", n.id, p.Group, p.ID, p.Partition)
 			}
 			return true
 		})
@@ -38,8 +67,12 @@ func (w *World) transactionUnrest(add complain) {
 	var of replica.View
 	for state := range w.newest().Partitions() {
 		part := w.book.part(state.ID)
-		if leader := w.replicaAt(part, state.Leader, &of); leader != nil && leader.LastStable < leader.HighWatermark && !w.mayStayOpen(part) {
-			add("records wait for the end of a transaction", "all below %d is stable, and %d is committed, in %s", leader.LastStable, leader.HighWatermark, w.tellPartition(state))
+		leader := w.replicaAt(part, state.Leader, &of)
+		if leader != nil && leader.Unverified > 0 {
+			add(unverifiedRecords, "%d batches in %s", leader.Unverified, w.tellPartition(state))
+		}
+		if leader != nil && leader.LastStable != leader.HighWatermark && !w.mayStayOpen(part) {
+			add(unstableRecords, "all below %d is stable, and %d is committed, in %s", leader.LastStable, leader.HighWatermark, w.tellPartition(state))
 		}
 	}
 }

@@ -124,7 +124,6 @@ func (k *consumer) subscribe(in Subscribe) {
 	} else {
 		k.member.resubscribe(topics)
 	}
-	k.c.transactor.subscribed()
 	k.c.succeed(in.Op, Result{})
 }
 
