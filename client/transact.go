@@ -44,8 +44,9 @@ func (e *Error) Is(target error) bool {
 
 // WithTransactionalID lets the client make transactions, and publish in no other
 // way. The id names the one who processes something, over restarts: of all clients
-// with one id only the last that began a transaction can go on (see ErrFenced), and
-// what the others had open is aborted. Records are read as with WithReadCommitted.
+// with one id only the last that subscribed or made its first transaction can go on
+// (see ErrFenced), and what the others had open is aborted. Records are read as with
+// WithReadCommitted.
 func WithTransactionalID(id string) Option {
 	return func(s *settings) {
 		s.config.TransactionalID, s.config.Isolation = id, message.ReadCommitted

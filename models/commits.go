@@ -19,7 +19,11 @@ func commits(d *dossier) []Violation {
 				continue
 			}
 			for _, f := range h.fetches {
-				found = append(found, checkFetch(group, at, h, f, d.early[group])...)
+				if d.exact(group) {
+					found = append(found, h.told(group, at, f)...)
+				} else {
+					found = append(found, d.checkFetch(group, at, h, f)...)
+				}
 			}
 		}
 	}
@@ -32,21 +36,22 @@ func commits(d *dossier) []Violation {
 // below it; but it can only lie ahead of what was acknowledged before. Where
 // members commit before they hand over (early), records that the group was
 // never given may be among them: at most once is what it asked for.
-func checkFetch(group string, at Place, h *offsetHistory, f positioned, early bool) []Violation {
+func (d *dossier) checkFetch(group string, at Place, h *offsetHistory, f positioned) []Violation {
+	how := d.manner(group)
 	newest := int64(-1) // the last moment at which the fetched position may have been committed
 	named := f.offset == history.None
 	for _, c := range h.commits {
-		if c.offset == f.offset && c.op.Outcome != history.Failed && c.op.Invoke <= f.op.Return {
+		if c.offset == f.offset && c.outcome != history.Failed && c.from <= f.op.Return {
 			named = true
-			newest = max(newest, c.op.Return)
+			newest = max(newest, c.known(f.op))
 		}
 	}
-	if !named && f.offset > h.given && !early {
+	if !named && f.offset > h.given && !how.early && !d.maySkipAll(d.at[at], h.given, f.offset, how.committed) {
 		return []Violation{{"INV-24", "phantom", fmt.Sprintf(
 			"group %s was told %d for %s, which nobody committed and which lies beyond what it was given", group, f.offset, at), []int64{f.op.ID}}}
 	}
 	for _, c := range h.commits {
-		if c.op.Outcome == history.OK && c.offset > f.offset && c.op.Return < f.op.Invoke && c.op.Invoke > newest && !h.turned(c.op, f) {
+		if c.outcome == history.OK && c.offset > f.offset && c.known(f.op) < f.op.Invoke && c.from > newest && !h.turned(c.op, f) {
 			return []Violation{{"INV-24", "lost commit", fmt.Sprintf(
 				"group %s was told %d for %s after %d had been committed and acknowledged", group, f.offset, at, c.offset),
 				[]int64{c.op.ID, f.op.ID}}}

@@ -37,7 +37,7 @@ func delivery(d *dossier) []Violation {
 					at = now
 					due, known = mine[at]
 				}
-				if known && r.Offset != due && !d.excused(at, due, r.Offset) {
+				if known && r.Offset != due && !d.excused(at, due, r.Offset, op.Committed) {
 					word := "external "
 					if i > 0 && op.Records[i-1].TopicID == at.TopicID && op.Records[i-1].Partition == at.Partition {
 						word = "internal "
@@ -76,23 +76,29 @@ func follow(next map[process]map[Place]int64, by process, op *history.Operation)
 }
 
 // excused says whether a reader may jump from due to got: what lies between was
-// removed by retention, or records were given up.
-func (d *dossier) excused(at Place, due, got int64) bool {
+// removed by retention, or is not for it, or records were given up.
+func (d *dossier) excused(at Place, due, got int64, readsCommitted bool) bool {
 	if d.unsure(at) || d.Internal[at.TopicID] {
 		return true
 	}
 	p := d.at[at]
-	return got > due && (p.final == nil || got <= p.final.Start)
+	switch {
+	case got <= due:
+		return false
+	case p.final == nil || got <= p.final.Start:
+		return true
+	}
+	return d.maySkipAll(p, max(due, p.final.Start), got, readsCommitted)
 }
 
-// takings are the polls, and what members were told to hold, in the order of their
-// ends. A client's own polls and events are recorded in the order in which they
+// takings are the polls, what members were told to hold, and transactions, in the order
+// of their ends. A client's own polls and events are recorded in the order in which they
 // reach it, and polls of one client do not overlap.
 func (d *dossier) takings() []*history.Operation {
 	if d.taken == nil {
 		for i := range d.Operations {
 			switch op := &d.Operations[i]; op.Kind {
-			case history.Poll, history.Assigned, history.Revoked:
+			case history.Poll, history.Assigned, history.Revoked, history.Transact:
 				d.taken = append(d.taken, op)
 			}
 		}
@@ -101,8 +107,9 @@ func (d *dossier) takings() []*history.Operation {
 	return d.taken
 }
 
-// styles are the promises of the delivery styles. At least once: what the group
-// has committed was given to some member. At most once: nothing is given twice.
+// styles are the promises of the delivery styles. At least once, and exactly once:
+// what the group has committed was given to some member. At most once: nothing is
+// given twice. What exactly once promises beyond that is in pipelines.
 // And INV-26: no member commits beyond what it was given.
 func styles(d *dossier) []Violation {
 	groups := map[string]*groupWork{}
@@ -116,7 +123,7 @@ func styles(d *dossier) []Violation {
 			g = newGroupWork()
 			groups[op.Group] = g
 		}
-		g.note(op)
+		g.note(d, op)
 	}
 	followSeeks(d, groups)
 	var found []Violation
@@ -126,7 +133,7 @@ func styles(d *dossier) []Violation {
 		if d.Forgotten[name] {
 			continue // it began anew somewhere
 		}
-		if g.only(history.AtLeastOnce) {
+		if g.only(history.AtLeastOnce) || g.only(history.ExactlyOnce) {
 			found = append(found, g.skipped(d, name)...)
 		}
 		if g.only(history.AtMostOnce) {
@@ -162,7 +169,7 @@ func (g *groupWork) only(s history.Style) bool {
 	return g.styles[s] > 0
 }
 
-func (g *groupWork) note(op *history.Operation) {
+func (g *groupWork) note(d *dossier, op *history.Operation) {
 	by := process{op.Client, op.Session}
 	switch op.Kind {
 	case history.Poll:
@@ -200,7 +207,7 @@ func (g *groupWork) note(op *history.Operation) {
 	case history.Commit:
 		for _, p := range op.Positions {
 			at := Place{p.TopicID, p.Partition}
-			if given, any := g.mine[by][at]; any && op.Member != "" && p.Offset > given {
+			if given, any := g.mine[by][at]; any && op.Member != "" && p.Offset > given && !d.maySkipAll(d.at[at], given, p.Offset, d.manner(op.Group).committed) {
 				g.beyond = append(g.beyond, Violation{"INV-26", "commit ahead", fmt.Sprintf(
 					"client %d committed %s@%d, but was given records below %d only", op.Client, at, p.Offset, given), []int64{op.ID}})
 			}
@@ -213,18 +220,22 @@ func (g *groupWork) skipped(d *dossier, group string) []Violation {
 	var found []Violation
 	for _, at := range g.places {
 		h, p := d.offset[group][at], d.at[at]
-		if h == nil || !d.certain(p) {
+		log := p.final
+		if d.manner(group).committed && len(d.transactions) > 0 {
+			log = p.committed
+		}
+		if h == nil || !d.certain(p) || log == nil {
 			continue
 		}
 		committed := int64(0)
 		for _, c := range h.commits {
-			if c.op.Outcome == history.OK {
+			if c.outcome == history.OK {
 				committed = max(committed, c.offset)
 			}
 		}
 		first := lowest(g.given[at])
-		for i := range p.final.Records {
-			o := p.final.Records[i].Offset
+		for i := range log.Records {
+			o := log.Records[i].Offset
 			if o >= first && o < committed && g.given[at].at(o) == 0 && !g.over(at, o) {
 				found = append(found, Violation{"INV-9", "skipped record", fmt.Sprintf(
 					"group %s has committed %s up to %d, but no member was given %d", group, at, committed, o), nil})

@@ -105,7 +105,8 @@ func Judge(c *Case) []Violation {
 	var found []Violation
 	for _, judge := range []func(*dossier) []Violation{
 		durability, identity, uniqueness, truth, producerOrder, realTime,
-		delivery, times, styles, commits, owners, sessions, linearizable,
+		delivery, times, styles, commits, owners, sessions,
+		atomicity, committedReads, markers, handovers, pipelines, linearizable,
 	} {
 		found = append(found, judge(d)...)
 	}
@@ -115,28 +116,35 @@ func Judge(c *Case) []Violation {
 // dossier is a case sorted by what it is about.
 type dossier struct {
 	*Case
-	places []Place // every partition that is spoken of
-	at     map[Place]*partition
-	last   *partition // that was looked up: what comes next mostly is of the same
-	groups []string
-	offset map[string]map[Place]*offsetHistory // by group
-	// early are the groups with a member that commits before it hands over.
-	early map[string]bool
+	places  []Place // every partition that is spoken of
+	at      map[Place]*partition
+	last    *partition // that was looked up: what comes next mostly is of the same
+	groups  []string
+	offset  map[string]map[Place]*offsetHistory // by group
+	manners map[string]*manner                  // by group
 	// byValue finds the publish that a record came from: values are unique.
 	byValue map[string]*sent
 	// differ: some offset was seen with two records.
 	differ bool
 	taken  []*history.Operation // see takings
+	// transactions are in the order of their numbers, from 1 on.
+	transactions []*transaction
 }
 
 // partition is what a history says about one partition.
 type partition struct {
 	place     Place
 	final     *Log
+	committed *Log
 	publishes []publish // all that were sent to it, as far as known
 	seen      byOffset[history.Record]
 	standing  []*sent              // the values that were seen in it
 	reads     []*history.Operation // of kind Read
+	// parts are the publishes that belong to transactions, made is where they stand,
+	// and writers is how many transactions may have written here.
+	parts   []publish
+	made    byOffset[history.Operation]
+	writers int64
 }
 
 // sent is one value: who published it last, and where it was seen. A history speaks
@@ -203,16 +211,56 @@ func (s *sent) settle(p *partition) {
 type offsetHistory struct {
 	commits []positioned
 	fetches []positioned
-	given   int64 // the group was given records below this offset
+	given   int64 // the group was given records below this offset,
+	first   int64 // from this one on
 	// sought: a member went elsewhere by itself. Where it was given records after
 	// that, and where those end, may be what it commits by itself then.
 	sought bool
 	turns  []positioned
 }
 
+// manner is how the members of a group poll.
+type manner struct {
+	early     bool // some commit before they hand over,
+	exact     bool // some within transactions,
+	other     bool // some otherwise
+	committed bool // some are given committed records only
+}
+
+func (d *dossier) mannersOf(poll *history.Operation) {
+	m := d.manners[poll.Group]
+	if m == nil {
+		m = &manner{}
+		d.manners[poll.Group] = m
+	}
+	m.early = m.early || poll.Style == history.AtMostOnce
+	m.exact = m.exact || poll.Style == history.ExactlyOnce
+	m.other = m.other || poll.Style != history.ExactlyOnce
+	m.committed = m.committed || poll.Committed
+}
+
+// manner is how a group polls; that of one which nobody saw polling is nothing.
+func (d *dossier) manner(group string) manner {
+	if m := d.manners[group]; m != nil {
+		return *m
+	}
+	return manner{}
+}
+
+// exact says that all members of a group commit within transactions only.
+func (d *dossier) exact(group string) bool {
+	m := d.manners[group]
+	return m != nil && m.exact && !m.other
+}
+
+// positioned is a position that was committed, or told.
 type positioned struct {
 	op     *history.Operation
 	offset int64
+	// Of a commit: whether it took effect, since when it may have, and by when it has.
+	// One in a transaction goes by what became of that.
+	outcome     history.Outcome
+	from, until int64
 }
 
 func (d *dossier) partition(p Place) *partition {
@@ -236,13 +284,21 @@ func index(c *Case) *dossier {
 	}
 	d := &dossier{
 		Case: c, at: map[Place]*partition{}, byValue: make(map[string]*sent, publishes),
-		offset: map[string]map[Place]*offsetHistory{}, early: map[string]bool{},
+		offset: map[string]map[Place]*offsetHistory{}, manners: map[string]*manner{},
 	}
 	d.published(publishes)
 	for i := range c.Final {
 		log := &c.Final[i]
 		p := d.partition(Place{log.TopicID, log.Partition})
 		p.final = log
+		for j := range log.Records {
+			d.see(p, &log.Records[j])
+		}
+	}
+	for i := range c.Committed {
+		log := &c.Committed[i]
+		p := d.partition(Place{log.TopicID, log.Partition})
+		p.committed = log
 		for j := range log.Records {
 			d.see(p, &log.Records[j])
 		}
@@ -267,6 +323,7 @@ func index(c *Case) *dossier {
 		}
 		slices.SortFunc(p.publishes, func(a, b publish) int { return cmp.Compare(a.ID, b.ID) })
 	}
+	d.settle()
 	return d
 }
 
@@ -293,10 +350,13 @@ func (d *dossier) published(count int) {
 }
 
 func (d *dossier) add(op *history.Operation) {
+	if op.Transaction != 0 {
+		d.part(op)
+	}
 	switch op.Kind {
 	case history.Poll, history.Read:
-		if op.Style == history.AtMostOnce {
-			d.early[op.Group] = true
+		if op.Group != "" {
+			d.mannersOf(op)
 		}
 		for i := range op.Records {
 			r := &op.Records[i]
@@ -310,12 +370,14 @@ func (d *dossier) add(op *history.Operation) {
 				h := d.offsets(op.Group, at)
 				h.given = max(h.given, r.Offset+1)
 				if h.sought {
-					h.turns = append(h.turns, positioned{op, r.Offset + 1})
+					h.turns = append(h.turns, positioned{op: op, offset: r.Offset + 1})
 				}
 			}
 			if op.Group != "" && (i == 0 || op.Records[i-1].Offset != r.Offset-1 || op.Records[i-1].TopicID != r.TopicID || op.Records[i-1].Partition != r.Partition) {
-				if h := d.offset[op.Group][at]; h != nil && h.sought {
-					h.turns = append(h.turns, positioned{op, r.Offset})
+				h := d.offsets(op.Group, at)
+				h.first = min(h.first, r.Offset)
+				if h.sought {
+					h.turns = append(h.turns, positioned{op: op, offset: r.Offset})
 				}
 			}
 		}
@@ -327,9 +389,9 @@ func (d *dossier) add(op *history.Operation) {
 		for _, at := range op.Positions {
 			h := d.offsets(op.Group, Place{at.TopicID, at.Partition})
 			if op.Kind == history.Commit {
-				h.commits = append(h.commits, positioned{op, at.Offset})
+				h.commits = append(h.commits, positioned{op, at.Offset, op.Outcome, op.Invoke, op.Return})
 			} else if op.Outcome == history.OK {
-				h.fetches = append(h.fetches, positioned{op, at.Offset})
+				h.fetches = append(h.fetches, positioned{op: op, offset: at.Offset})
 			}
 		}
 	}
@@ -341,7 +403,7 @@ func (d *dossier) offsets(group string, p Place) *offsetHistory {
 		d.groups = append(d.groups, group)
 	}
 	if d.offset[group][p] == nil {
-		d.offset[group][p] = &offsetHistory{}
+		d.offset[group][p] = &offsetHistory{first: math.MaxInt64}
 	}
 	d.partition(p)
 	return d.offset[group][p]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/tamarack-mq/tamarack/history"
 )
@@ -39,18 +40,28 @@ func durability(d *dossier) []Violation {
 	return found
 }
 
-// at is the record at an offset, or nil.
+// at is the record at an offset, or nil. Without holes before it, which are where
+// markers of transactions stand, a record stands at its distance from the first; with
+// holes, not far before that.
 func (l *Log) at(offset int64) *history.Record {
-	// Without holes before it, a record stands at its distance from the first.
-	if len(l.Records) > 0 {
-		if i := offset - l.Records[0].Offset; i >= 0 && i < int64(len(l.Records)) && l.Records[i].Offset == offset {
-			return &l.Records[i]
-		}
+	n := len(l.Records)
+	if n == 0 || offset < l.Records[0].Offset || offset > l.Records[n-1].Offset {
+		return nil
 	}
-	i, ok := slices.BinarySearchFunc(l.Records, offset, func(r history.Record, o int64) int {
-		return int(r.Offset - o)
-	})
-	if !ok {
+	high := min(int(offset-l.Records[0].Offset), n-1)
+	if l.Records[high].Offset == offset {
+		return &l.Records[high]
+	}
+	low := 0
+	for step := 1; step < high; step *= 2 {
+		if l.Records[high-step].Offset <= offset {
+			low = high - step
+			break
+		}
+		high -= step
+	}
+	i := low + sort.Search(high-low, func(i int) bool { return l.Records[low+i].Offset >= offset })
+	if l.Records[i].Offset != offset {
 		return nil
 	}
 	return &l.Records[i]

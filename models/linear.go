@@ -202,19 +202,24 @@ func offsetOperations(h *offsetHistory) []porcupine.Operation {
 		return nil // what members commit by themselves may be any place then: commits has the say
 	}
 	known := map[int64]bool{history.None: true}
+	transactions := false
 	for _, c := range h.commits {
 		known[c.offset] = true
+		transactions = transactions || c.op.Transaction != 0
 	}
 	var ops []porcupine.Operation
 	for _, c := range h.commits {
-		if c.op.Outcome == history.Failed {
+		if c.outcome == history.Failed {
 			continue
 		}
-		ops = append(ops, porcupine.Operation{Input: commit{c.offset}, Call: c.op.Invoke, Return: c.op.Return})
+		ops = append(ops, porcupine.Operation{Input: commit{c.offset}, Call: c.from, Return: c.until})
 	}
 	for _, f := range h.fetches {
 		if !known[f.offset] {
 			return nil // clients commit by themselves in this group: commits has the say
+		}
+		if transactions && !f.op.Committed {
+			return nil // who does not wait for the end of transactions may see them late
 		}
 		ops = append(ops, porcupine.Operation{Input: fetch{f.offset}, Call: f.op.Invoke, Return: f.op.Return})
 	}

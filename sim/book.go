@@ -89,6 +89,7 @@ type replicaBook struct {
 	view     replica.View  // after the step at hand
 	was      glance        // before it
 	verified record.Offset // memory equals part.committed below this
+	knew     record.Offset // how far it has known this log of it to be committed, at one time or another
 	settled  settledBy     // the image by whose settings it was last seen to go
 	appends  int           // since derived state was last compared with a rebuild
 }
@@ -284,6 +285,7 @@ func (b *book) changed(n *Node, e effect.Effect) {
 		r.durable = e.Start
 		n.world.atlas.mends(n.id, e.Log)
 	}
+	r.knew = min(r.knew, r.disk.end)
 }
 
 func (b *book) flushed(n *Node, id record.PartitionID, end record.Offset) {

@@ -35,6 +35,7 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 		if r.part.open {
 			r.part.settle(w, r)
 		}
+		r.knew = max(r.knew, r.view.HighWatermark)
 	}
 }
 
@@ -105,7 +106,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		}
 		r.durable, r.told, r.cut = f.End, f.End, 0
 		r.forgetful = f.Damage != "" && len(f.Checkpoint) == 0 && f.Start > 0
-		r.verified = min(r.verified, f.End)
+		r.verified, r.knew = min(r.verified, f.End), min(r.knew, f.End)
 		r.memory.copyFrom(l)
 	}
 	for _, p := range b.list {
@@ -122,7 +123,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 func (r *replicaBook) gone() {
 	r.disk.reset(0)
 	r.memory.reset(0)
-	r.durable, r.told, r.cut, r.verified, r.forgetful = 0, 0, 0, 0, false
+	r.durable, r.told, r.cut, r.verified, r.knew, r.forgetful = 0, 0, 0, 0, 0, false
 }
 
 // crashed and swapped note what a process or a disk took with it.

@@ -43,6 +43,7 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 	}
 	p.surrendered = append(p.surrendered, surrender{v.LeaderEpoch, kept, p.high, w.now})
 	p.committed, p.high, p.survived, p.open = left.batches, kept, common, false
+	p.revive(r)
 	p.shownStart = min(p.shownStart, r.disk.start) // that is as far as it will not go back
 	p.unknown = p.unknown || r.forgetful
 	for _, other := range p.replicas {
@@ -50,6 +51,21 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 			other.verified = min(other.verified, kept)
 		}
 	}
+}
+
+// revive counts as committed what was given up by an election before this one, and
+// is back: the winner has known it as committed ever since, and holds it.
+func (p *partBook) revive(r *replicaBook) {
+	known := min(r.view.HighWatermark, r.knew, r.durable)
+	if known <= p.high {
+		return
+	}
+	for _, h := range r.memory.from(p.high) {
+		if h.End() <= known {
+			p.committed = append(p.committed, h)
+		}
+	}
+	p.high, p.survived = known, max(p.survived, known)
 }
 
 // inCommon is how far a log holds what is committed.

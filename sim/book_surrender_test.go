@@ -91,6 +91,32 @@ func TestWhatAnUncleanElectionGivesUpIsExact(t *testing.T) {
 	require.Equal(t, []surrender{{epoch: 4, from: 6, to: 6, at: 7 * Second}}, p.surrendered)
 }
 
+// What a first election gave up comes back with a second one, if its winner has known
+// it as committed; what it never knew does not.
+func TestWhatWasGivenUpMayComeBack(t *testing.T) {
+	for _, known := range []record.Offset{5, 6} {
+		s, p, behind := surrendering(t)
+		old := s.book.replica(1, part)
+		old.knew = 5
+		s.wins(behind, 3)
+		require.EqualValues(t, 3, p.high)
+		p.uncleanly(7)
+		s.leads(old, 7, known)
+		old.view.ISR, old.view.MaximalISR, old.view.MinInsync = []message.NodeID{1}, []message.NodeID{1}, 2
+		p.settle(s.World, old)
+		require.EqualValues(t, 5, p.high)
+		require.Equal(t, []surrender{{epoch: 4, from: 3, to: 6, at: 7 * Second}, {epoch: 7, from: 3, to: 3, at: 7 * Second}}, p.surrendered)
+		s.step(&soundHighWatermark{}, 1, nil, nil, old)
+		if known == 5 {
+			s.passed()
+			require.True(t, sameBatch(&p.committed[4], &old.memory.batches[4]))
+			require.Len(t, p.committed, 5)
+		} else {
+			s.refused("INV-5", "to 6 with 1 in sync where 2 are needed")
+		}
+	}
+}
+
 // What the winner cuts as it begins to lead would be missing from the account: it may
 // not, unless its log is damaged.
 func TestAnUncleanWinnerCutsNothingAsItBeginsToLead(t *testing.T) {

@@ -198,7 +198,7 @@ func (o *sequences) judged(w *World, n *Node, got *message.ProducedPartition, ba
 		return
 	}
 	r := w.book.replica(n.id, got.ID)
-	if idle := w.plan.Timing.ProducerIdle; idle > 0 && got.Code == message.UnknownProducerID && w.now-r.heard.last[h.ProducerID] >= idle*4/5 {
+	if idle := w.plan.Timing.ProducerIdle; idle > 0 && got.Code == message.UnknownProducerID && w.now-r.heard.last[h.ProducerID].at >= idle*4/5 {
 		return // it was forgotten by right
 	}
 	if got.Code == message.None {

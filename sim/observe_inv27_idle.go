@@ -20,7 +20,14 @@ func (*idleProducers) Invariant() string { return "INV-27" }
 // node.
 type heardOf struct {
 	since Span // of the run, or of when the log was last cut
-	last  map[record.ProducerID]Span
+	last  map[record.ProducerID]heard
+}
+
+// heard is the last batch of a producer.
+type heard struct {
+	at      Span
+	end     record.Offset
+	decided Span // when the replica learned that it is committed
 }
 
 // hears notes who has appended.
@@ -31,9 +38,19 @@ func (r *replicaBook) hears(w *World, batches []byte) {
 	for it := record.Batches(batches); it.Next(); {
 		if id := it.Header.ProducerID; id >= 0 { // markers too: they are about a producer
 			if r.heard.last == nil {
-				r.heard.last = map[record.ProducerID]Span{}
+				r.heard.last = map[record.ProducerID]heard{}
 			}
-			r.heard.last[id] = w.now
+			r.heard.last[id] = heard{at: w.now, end: it.Header.End()}
+		}
+	}
+}
+
+// decides notes whose last batches the replica has just learned to be committed.
+func (r *replicaBook) decides(w *World) {
+	for id, h := range r.heard.last {
+		if h.end > r.was.high && h.end <= r.view.HighWatermark {
+			h.decided = w.now
+			r.heard.last[id] = h
 		}
 	}
 }
@@ -45,8 +62,12 @@ func (o *idleProducers) Stepped(w *World, n *Node, in effect.Input, out []effect
 	if w.plan.Timing.ProducerIdle == 0 {
 		return
 	}
-	if _, ok := in.(effect.Tick); ok {
-		for _, r := range w.book.touched {
+	_, tick := in.(effect.Tick)
+	for _, r := range w.book.touched {
+		if r.view.HighWatermark > r.was.high {
+			r.decides(w)
+		}
+		if tick {
 			o.kept(w, n, r)
 		}
 	}
@@ -83,7 +104,7 @@ func (o *idleProducers) kept(w *World, n *Node, r *replicaBook) {
 func (*idleProducers) judge(w *World, n *Node, r *replicaBook, l *log.Log) {
 	idle := w.plan.Timing.ProducerIdle
 	for _, id := range order.Keys(r.heard.last) {
-		last := r.heard.last[id]
+		last := r.heard.last[id].at
 		switch known := l.Knows(id); {
 		case !known && w.now-last < idle*4/5:
 			w.fail("INV-27", n.id, "a producer is forgotten that is not idle", "node %d has forgotten producer %d in partition %s, which appended %v ago; the time is %v", n.id, id, r.part.id, w.now-last, idle)
@@ -115,15 +136,17 @@ func (o *idleProducers) Rested(w *World) {
 }
 
 // gone says that a replica has forgotten all that were silent for long. While what
-// they appended is not decided, as where nobody may lead any more, they stay.
+// they appended is not decided, as where nobody may lead any more, they stay; and
+// until it looks next after that, which it does four times in the plan's time.
 func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
 	idle := w.plan.Timing.ProducerIdle
 	if l.Settled() < l.End() {
 		return
 	}
 	for _, id := range order.Keys(r.heard.last) {
-		last := max(r.heard.last[id], r.heard.since, n.woke)
-		if l.Knows(id) && w.now-last > 2*idle+2*Second {
+		h := r.heard.last[id]
+		last := max(h.at, r.heard.since, n.woke)
+		if l.Knows(id) && w.now-last > 2*idle+2*Second && w.now-h.decided > idle/2+2*Second {
 			w.fail("INV-27", n.id, "an idle producer is not forgotten", "node %d knows producer %d in partition %s, which has been silent for %v; the time is %v", n.id, id, r.part.id, w.now-last, idle)
 			return
 		}

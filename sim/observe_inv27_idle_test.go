@@ -26,20 +26,28 @@ func TestProducersAreForgottenWhenTheyAreIdleAndNotBefore(t *testing.T) {
 	for _, c := range []struct {
 		log   *log.Log
 		after Span
+		late  bool // what they appended was decided only 6 seconds before
 		cause string
 	}{
 		{log: knowing(1, 2)},
 		{log: knowing(1)},
 		{log: knowing(2), cause: "a producer is forgotten that is not idle"},
 		{log: decided(knowing(1, 2)), after: 8 * Second, cause: "an idle producer is not forgotten"},
+		{log: decided(knowing(1, 2)), after: 8 * Second, late: true}, // they are looked for now and then
+		{log: decided(knowing(1, 2)), after: 12 * Second, late: true, cause: "an idle producer is not forgotten"},
 		{log: knowing(1, 2), after: 8 * Second}, // what they appended may yet be cut
 		{log: knowing(1), after: 8 * Second},
 	} {
 		w := newWorld(&Plan{Cluster: ClusterPlan{Nodes: 1, Voters: 1}, Timing: TimingPlan{ProducerIdle: 10 * Second}}, Options{})
 		r := w.book.replica(1, record.PartitionID{Topic: 7})
 		w.now = 20 * Second
-		r.heard.last = map[record.ProducerID]Span{1: 15 * Second, 2: 5 * Second}
-		w.now += c.after
+		r.heard.last = map[record.ProducerID]heard{1: {at: 15 * Second, end: 1}, 2: {at: 5 * Second, end: 2}}
+		if c.late {
+			r.view.HighWatermark = 2
+			w.now = 22 * Second
+			r.decides(w)
+		}
+		w.now = 20*Second + c.after
 		o := &idleProducers{}
 		o.judge(w, w.nodes[1], r, c.log)
 		if w.failure == nil {

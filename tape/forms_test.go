@@ -72,6 +72,13 @@ func fill(v reflect.Value) {
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		fill(v.Index(0))
 		fill(v.Index(1))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
 	case reflect.Interface:
 		for _, candidate := range []any{
 			fmt.Errorf("segment 7: %w", effect.ErrGone),
@@ -104,6 +111,8 @@ func leaves(path string, v reflect.Value, f func(path string, leaf reflect.Value
 		for i := range v.Len() {
 			leaves(fmt.Sprintf("%s[%d]", path, i), v.Index(i), f)
 		}
+	case reflect.Pointer:
+		leaves(path, v.Elem(), f)
 	case reflect.Interface: // messages: the codec's own tests see to their fields
 	default:
 		f(path, v)

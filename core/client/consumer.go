@@ -124,6 +124,7 @@ func (k *consumer) subscribe(in Subscribe) {
 	} else {
 		k.member.resubscribe(topics)
 	}
+	k.c.transactor.subscribed()
 	k.c.succeed(in.Op, Result{})
 }
 

@@ -93,7 +93,8 @@ const (
 )
 
 // Subscribe joins a group and reads the partitions that the coordinator gives
-// this member. A second Subscribe to the same group changes the topics. It is
+// this member. A client with a transactional id takes it over, as with Begin. A
+// second Subscribe to the same group changes the topics. It is
 // done at once; what is assigned comes as events.
 type Subscribe struct {
 	Op       Op

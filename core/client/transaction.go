@@ -116,24 +116,30 @@ func (t *transactor) proceed() {
 		t.storing, t.offsets = 0, nil
 		t.turn++
 		t.c.succeed(b.op, Result{})
-	case t.phase == anonymous:
-		t.identify(b)
+	case t.phase == anonymous && !t.asking:
+		t.identify(b.until)
 	default:
 		t.c.alarms.Set(&b.deadline, b.until)
 	}
 }
 
-// identify asks the coordinator who this producer is.
-func (t *transactor) identify(b *beginning) {
-	if t.asking {
-		return
+// subscribed asks for an identity as soon as the client is a member of a group. What an earlier
+// incarnation left open is aborted at once: positions that wait for the end of it may
+// be why there is nothing to begin a transaction with.
+func (t *transactor) subscribed() {
+	if t.on() && t.phase == anonymous && !t.asking && t.c.consumer.mode == grouped {
+		t.identify(t.c.now.Mono.Add(t.c.cfg.AskTimeout))
 	}
+}
+
+// identify asks the coordinator who this producer is.
+func (t *transactor) identify(until message.Time) {
 	t.asking = true
 	if t.self == 0 {
 		t.self = max(t.c.naming.Uint64(), 1)
 	}
 	q := &message.InitProducerID{TransactionalID: t.c.cfg.TransactionalID, Timeout: t.c.cfg.TransactionTimeout, Incarnation: t.self}
-	t.c.begin(&ask{target: t.target(), prepare: ready(q), finish: t.identified}, max(b.until.Sub(t.c.now.Mono), message.Millisecond))
+	t.c.begin(&ask{target: t.target(), prepare: ready(q), finish: t.identified}, max(until.Sub(t.c.now.Mono), message.Millisecond))
 }
 
 func (t *transactor) identified(r Result) {
@@ -141,9 +147,12 @@ func (t *transactor) identified(r Result) {
 	m, ok := r.Reply.(*message.InitProducerIDReply)
 	switch {
 	case r.Err != nil && r.Err.Problem == TimedOut && t.begin != nil && t.begin.until > t.c.now.Mono:
-		t.identify(t.begin) // it was asked for another Begin, which was called off
+		t.identify(t.begin.until) // it was asked for on another account
 	case r.Err != nil:
 		t.failBegin(r.Err)
+		if r.Err.Problem == TimedOut {
+			t.subscribed()
+		}
 	case !ok || m.ID < 0 || m.Epoch < 0:
 		t.failBegin(&Error{Problem: Refused, Code: message.UnknownServerError, Detail: "begin: the coordinator's answer has no producer id"})
 	default:

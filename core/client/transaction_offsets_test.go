@@ -171,3 +171,25 @@ func TestPositionsNeedAGroupThatCommitsInNoOtherWay(t *testing.T) {
 	s.subscribe(func(in *Subscribe) { in.AutoCommit = true })
 	require.Equal(t, Misused, s.problem(s.do(func(op Op) Input { return AddOffsets{Op: op} })))
 }
+
+// Positions that an earlier incarnation left pending are why a worker gets nothing to
+// begin a transaction with: to subscribe is enough to end that one's transaction.
+func TestAMemberEndsWhatAnEarlierIncarnationLeftBeforeItBegins(t *testing.T) {
+	s := transactional(t, nil)
+	s.subscribe(nil)
+	s.metadata()
+	for range 2 { // of the group, and of the transactional id
+		c, _ := next[*message.FindCoordinator](s)
+		s.answer(c, &message.FindCoordinatorReply{Node: 2})
+	}
+	c, q := next[*message.InitProducerID](s)
+	require.Equal(t, "pay", q.TransactionalID)
+	s.answer(c, message.Fail(q, message.ConcurrentTransactions, ""))
+	s.pass(message.Second)
+	c, again := next[*message.InitProducerID](s)
+	require.Equal(t, q, again, "the same incarnation")
+	begin := s.begin()
+	require.NotContains(t, s.done, begin, "it waits for the answer")
+	s.answer(c, &message.InitProducerIDReply{ID: 40, Epoch: 7})
+	require.Equal(t, Result{}, s.done[begin])
+}

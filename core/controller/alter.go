@@ -34,11 +34,10 @@ func (c *Controller) alter(m *message.AlterPartition) *decision {
 		outcome.Code = c.judge(m.Node, p, proposal)
 		if outcome.Code == message.None {
 			next := r.next(p, nodes(proposal.ISR))
-			if next != nil {
-				d.changes = append(d.changes, message.Change{Partition: next})
-			} else {
-				next = p // it is so already
+			if next == nil { // it is so already: the leader wants all that it proposed before to be void
+				next = successor(p, p.Leader, p.ISR, p.ELR)
 			}
+			d.changes = append(d.changes, message.Change{Partition: next})
 			outcome.PartitionEpoch = next.PartitionEpoch
 		}
 		reply.Partitions = append(reply.Partitions, outcome)

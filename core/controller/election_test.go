@@ -126,7 +126,7 @@ func TestALeaderIsElectedUncleanlyOnlyOnRequest(t *testing.T) {
 	}}}, unclean)
 	require.Equal(t, "leader 13 epoch 2/4 isr [13] unclean", w.state(p))
 	require.Equal(t, message.None, w.propose(p, 13))
-	require.Equal(t, "leader 13 epoch 2/4 isr [13] unclean", w.state(p), "a mark of the leadership, not of one change")
+	require.Equal(t, "leader 13 epoch 2/5 isr [13] unclean", w.state(p), "a mark of the leadership, not of one change")
 
 	again := w.ask(&message.ElectLeaders{Unclean: true})
 	require.Equal(t, &message.ElectLeadersReply{}, again, "nothing else needs one")
@@ -276,6 +276,12 @@ func TestProposalsAreComparedBeforeTheyAreSet(t *testing.T) {
 		{ID: p, PartitionEpoch: 2}, {ID: p, Code: message.InvalidRequest},
 	}}, twice)
 	require.Equal(t, "leader 11 epoch 0/2 isr [11 12 13]", w.state(p))
+
+	// One that changes nothing makes all void that was proposed before.
+	good.PartitionEpoch = 2
+	require.Equal(t, message.None, w.propose(p, 11, 12, 13))
+	require.Equal(t, "leader 11 epoch 0/3 isr [11 12 13]", w.state(p))
+	require.Equal(t, message.InvalidUpdateVersion, w.alter(11, good))
 
 	// A fenced broker may not come in.
 	w.propose(p, 11, 12)

@@ -146,12 +146,12 @@ func (l *leader) propose(m *Manager, now message.Now, isr []message.Member, out 
 // is told by the metadata alone, so that an outcome changes little:
 //
 //   - None: wait for the metadata.
-//   - IneligibleReplica: the proposal was refused, but a copy of it may still be
-//     under way and be taken later, when the broker is eligible again. So the
-//     members that it named still count, and the ISR as it stands is proposed:
-//     committed, it moves the partition epoch on, and no copy can be taken any
-//     more. A controller that commits no such change answers with the epoch as
-//     it was; then the refusal stands as it is.
+//   - IneligibleReplica: a proposal was refused, this one or one of before, but
+//     copies may still be under way and be taken later, when the broker is
+//     eligible again. So the members that were named still count, and the ISR as
+//     it stands is proposed: committed, it moves the partition epoch on, and no
+//     copy can be taken any more. No answer can say as much: it may be one that was
+//     given to another proposal, and has come late, or twice.
 //   - anything else: the metadata here is behind, or the controller has moved.
 //     The proposal may have been committed by an attempt whose answer was lost:
 //     keep to it, and go on asking, until the metadata tells.
@@ -162,14 +162,8 @@ func (m *Manager) AlterPartitionReply(now message.Now, r *message.AlterPartition
 	for i := range r.Partitions {
 		outcome := &r.Partitions[i]
 		l, code := m.leading(outcome.ID)
-		if code != message.None || l.proposal == nil {
-			continue
-		}
-		switch {
-		case outcome.Code == message.IneligibleReplica:
+		if code == message.None && l.proposal != nil && outcome.Code == message.IneligibleReplica {
 			l.refused(m, now, out)
-		case outcome.Code == message.None && l.proposal.refused && outcome.PartitionEpoch == l.r.state.PartitionEpoch:
-			l.drop(m, now, out)
 		}
 	}
 	m.finish(now, out)
@@ -187,14 +181,4 @@ func (l *leader) refused(m *Manager, now message.Now, out *Out) {
 		isr = append(isr, m.member(node))
 	}
 	l.propose(m, now, isr, out)
-}
-
-// drop gives up a proposal that can no longer be committed.
-func (l *leader) drop(m *Manager, now message.Now, out *Out) {
-	l.proposal = nil
-	l.count()
-	m.timers.Set(&l.alter, max(l.quietUntil, now.Mono.Add(m.cfg.AlterRetry)))
-	m.touch(l.r)
-	l.advance(m, now, out)
-	l.agreeOnStart(m, now, out)
 }

@@ -154,10 +154,12 @@ func TestARefusedMemberCountsUntilNoCopyOfTheProposalCanBeTaken(t *testing.T) {
 	w.pass(message.Second)
 	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
 
-	// A controller that commits no change that changes nothing says so.
+	// An answer may be late, and another proposal have been made meanwhile: no answer
+	// ends a proposal, only the metadata does.
 	w.holdAlters = true
 	w.setISR(p0, 1, 2)
 	w.run()
+	late = l.alters[0]
 	w.refuse[3] = true
 	w.decide(l)
 	l.alters = nil
@@ -166,8 +168,15 @@ func TestARefusedMemberCountsUntilNoCopyOfTheProposalCanBeTaken(t *testing.T) {
 			{ID: p0, PartitionEpoch: w.parts[p0].PartitionEpoch},
 		}}, out)
 	})
-	require.Equal(t, []message.NodeID{1, 2}, l.view(p0).MaximalISR)
-	w.refuse[3], w.holdAlters = false, false
+	require.Equal(t, []message.NodeID{1, 2, 3}, l.view(p0).MaximalISR)
+	w.refuse[3] = false
+	require.Equal(t, message.None, w.outcome(1, late).Code)
+	w.run()
+	require.Equal(t, []message.NodeID{1, 2, 3}, l.view(p0).ISR)
+
+	// Nobody is refused for ever.
+	w.holdAlters = false
+	w.setISR(p0, 1, 2)
 	w.pass(message.Second)
 	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
 }

@@ -6,7 +6,10 @@
 // Start as many as you like, each with an --id of its own: they share the partitions
 // of the topic. Start one again under the id that it had: what it left open is
 // aborted, and whoever reads invoices with client.WithReadCommitted sees nothing
-// of it.
+// of it. That this holds is a test, which runs it on a cluster of node dev, kills it
+// with kill -9 about once a second and the nodes as well, and counts:
+//
+//	go test ./examples/pipeline -run TestKilledAtAnyLine -for 2m -count 1 -v
 package main
 
 import (
