@@ -48,6 +48,15 @@ func (p *partition) markCheckpoint(hw record.Offset) error {
 	return p.store.marks.set(p.slot, func(s *slot) { s.hw, s.told = max(s.hw, hw), true })
 }
 
+// copyCheckpoint writes the checkpoint into another folder, durably.
+func (p *partition) copyCheckpoint(dir string) error {
+	b, err := readFile(p.store.fs, join(p.dir, checkpointName))
+	if err != nil {
+		return err
+	}
+	return replaceFile(p.store.fs, dir, checkpointName, b)
+}
+
 func encodeCheckpoint(e effect.Checkpoint) []byte {
 	b := make([]byte, 0, 16+len(e.State))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.At))

@@ -323,6 +323,53 @@ func TestACheckpointThatIsLostIsDamageOnceTheFirstRecordsAreGone(t *testing.T) {
 	}
 }
 
+// A log of which nothing can be kept is put in order by a cut at its start, and
+// begins anew there. Nobody tells it again what producers did in records that were
+// gone before: its checkpoint did, and stays. One that is lost is missed as before.
+func TestACutAtTheStartOfADamagedLogKeepsItsCheckpoint(t *testing.T) {
+	checkpoint := effect.Checkpoint{Log: logA, At: 36, HighWatermark: 36, State: []byte("all")}
+	path := join("7-0", checkpointName)
+	cut := func(t *testing.T, hurt func(d *simdisk.Disk)) *simdisk.Disk {
+		d, s := newStore(t, small)
+		do(t, s, effect.CreateLog{Log: logA})
+		fill(t, s, logA, 0, 1, 12)
+		do(t, s, checkpoint, effect.TrimPrefix{Log: logA, Start: 36})
+		d.Kill()
+		require.NoError(t, removeFile(d, indexPath(s.logs[logA].last()))) // else nobody looks
+		flip(t, d, s.logs[logA].last().path, 20)
+		hurt(d)
+		s, found := open(t, d, small)
+		require.Contains(t, found.Logs[0].Damage, "damaged at offset 30")
+		do(t, s, effect.Truncate{Log: logA, To: 36})
+		return d
+	}
+	kept := func(t *testing.T, d *simdisk.Disk) (*Store, effect.RecoveredLog) {
+		s, found := open(t, d, small)
+		l := found.Logs[0]
+		require.Empty(t, l.Damage)
+		require.Equal(t, checkpoint.State, l.Checkpoint)
+		require.EqualValues(t, 36, l.Start)
+		return s, l
+	}
+
+	d := cut(t, func(*simdisk.Disk) {})
+	d.Crash(chance.New(1))
+	s, _ := kept(t, d)
+	do(t, s, appendOf(logA, batchOf(36, 2, 1, 10, 0)), effect.Flush{Log: logA})
+	d.Crash(chance.New(2))
+	_, l := kept(t, d)
+	require.EqualValues(t, 37, l.End)
+	d.Kill()
+	require.NoError(t, d.Remove(path))
+	_, found := open(t, d, small)
+	require.Contains(t, found.Logs[0].Damage, "nothing else tells")
+
+	d = cut(t, func(d *simdisk.Disk) { require.NoError(t, d.Remove(path)) })
+	d.Crash(chance.New(3))
+	_, found = open(t, d, small)
+	require.Contains(t, found.Logs[0].Damage, "nothing else tells", "also of the log that took its place")
+}
+
 // The index of an older segment is made again by the first read that needs it. That
 // it cannot be written says nothing about the records.
 func TestAnIndexThatCannotBeWrittenIsNoDamage(t *testing.T) {

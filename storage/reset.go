@@ -11,15 +11,21 @@ import (
 func (p *partition) reset(start record.Offset) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.startAnew(start)
+	return p.startAnew(start, false)
 }
 
 // startAnew puts an empty log in place of this one. A crash finds one or the
 // other: the new one is made in a folder of its own, and takes the place of the
 // old in two renames, between which its name tells what to do.
-func (p *partition) startAnew(start record.Offset) error {
-	d := p.store.fs
-	if err := p.makeEmpty(start); err != nil {
+//
+// keep says that nothing is told again of the records that are gone: the
+// checkpoint stays, or if it is lost, that there must be one.
+func (p *partition) startAnew(start record.Offset, keep bool) error {
+	d, checkpoint := p.store.fs, noMark
+	if keep && p.checkpoint <= start {
+		checkpoint = p.checkpoint
+	}
+	if err := p.makeEmpty(start, checkpoint != noMark); err != nil {
 		return err
 	}
 	if err := d.SyncDir(""); err != nil {
@@ -36,7 +42,7 @@ func (p *partition) startAnew(start record.Offset) error {
 		// both.
 		err := p.store.marks.set(p.slot, func(s *slot) {
 			s.start, s.hw = min(s.start, start), min(s.hw, start)
-			s.end, s.names, s.at, s.told = noMark, 0, place{}, false
+			s.end, s.names, s.at, s.told = noMark, 0, place{}, s.told && keep
 		})
 		if err != nil {
 			return err
@@ -55,10 +61,12 @@ func (p *partition) startAnew(start record.Offset) error {
 		return err
 	}
 	p.becomeEmpty(start)
+	p.checkpoint = checkpoint
 	err := p.store.marks.set(p.slot, func(s *slot) {
 		s.mark = mark{
 			live: true, id: p.id, segmentBytes: int32(p.segmentBytes.Load()),
 			start: start, end: start, hw: start, names: p.names,
+			told: keep && (s.told || start > 0 && checkpoint != noMark),
 		}
 		s.at = p.place()
 	})
@@ -78,8 +86,9 @@ func (p *partition) dropAll() {
 	}
 }
 
-// makeEmpty makes a folder with an empty log, durably, but for its own name.
-func (p *partition) makeEmpty(start record.Offset) error {
+// makeEmpty makes a folder with an empty log, and the checkpoint of this one if it
+// is kept, durably, but for its own name.
+func (p *partition) makeEmpty(start record.Offset, kept bool) error {
 	d, dir := p.store.fs, p.dir+newSuffix
 	if err := d.Mkdir(dir); err != nil {
 		return err
@@ -87,6 +96,9 @@ func (p *partition) makeEmpty(start record.Offset) error {
 	f, err := d.Create(segmentPath(dir, start))
 	if err == nil {
 		err = errors.Join(f.Sync(), f.Close())
+	}
+	if err == nil && kept {
+		err = p.copyCheckpoint(dir)
 	}
 	if errors.Is(err, ErrNoRoom) {
 		return errors.Join(err, removeAll(d, dir))

@@ -27,7 +27,7 @@ func (p *partition) cut(to record.Offset) error {
 		return nil
 	}
 	if len(p.segments) == 0 {
-		return p.startAnew(to)
+		return p.startAnew(to, true)
 	}
 	k := p.segmentOf(to)
 	pos, err := p.positionOf(k, to)
