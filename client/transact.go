@@ -218,7 +218,12 @@ func (tx *Tx) Publish(topic string, key, value []byte) error {
 // PublishMessage adds a record. It does not wait for it to be stored, only for room
 // when too many records wait for that: whether it was is told by Transact, which
 // commits all or nothing. It fails when the transaction can only be aborted.
-func (tx *Tx) PublishMessage(m Message) error {
+func (tx *Tx) PublishMessage(m Message) error { return tx.PublishAsync(m, nil) }
+
+// PublishAsync is PublishMessage that tells where the record was stored, which says
+// nothing about the transaction yet. done is called once if no error is returned,
+// from the client's own goroutine, and must not block.
+func (tx *Tx) PublishAsync(m Message, done func(Receipt, error)) error {
 	size := int64(record.SizeBound(m.Key, m.Value, m.Headers))
 	if size > tx.c.settings.config.BufferBytes {
 		return tx.fails(&Error{Cause: &protocol.Error{Problem: protocol.TooLarge, Detail: "publish: the record is larger than BufferBytes"}})
@@ -237,6 +242,14 @@ func (tx *Tx) PublishMessage(m Message) error {
 	tx.c.submit(m.input, func(r *protocol.Result) {
 		tx.c.unsettled.Add(-size)
 		tx.took(r)
+		if done == nil {
+			return
+		}
+		if err := problem(r); err != nil {
+			done(nowhere, err)
+			return
+		}
+		done(receipt(r), nil)
 	})
 	return nil
 }
@@ -244,7 +257,12 @@ func (tx *Tx) PublishMessage(m Message) error {
 // CommitRecords commits, with the transaction, that records which Poll has returned
 // are processed, and all before them in their partitions. As with PublishMessage,
 // Transact tells whether that was possible.
-func (tx *Tx) CommitRecords(records []Record) error {
+func (tx *Tx) CommitRecords(records []Record) error { return tx.CommitRecordsAsync(records, nil) }
+
+// CommitRecordsAsync is CommitRecords that tells when the positions were stored,
+// which says nothing about the transaction yet. done is called once if no error is
+// returned, perhaps at once, and must not block.
+func (tx *Tx) CommitRecordsAsync(records []Record, done func(error)) error {
 	var offsets []protocol.CommitOffset
 	at := map[Place]int{}
 	for i := range records {
@@ -263,9 +281,13 @@ func (tx *Tx) CommitRecords(records []Record) error {
 		}
 	}
 	if len(offsets) == 0 {
-		return tx.usable()
+		err := tx.usable()
+		if err == nil && done != nil {
+			done(nil)
+		}
+		return err
 	}
-	return tx.commit(offsets)
+	return tx.commit(offsets, done)
 }
 
 // CommitPositions is CommitRecords for positions that were worked out in another
@@ -276,14 +298,19 @@ func (tx *Tx) CommitPositions(positions ...Position) error {
 	for i, p := range positions {
 		offsets[i] = protocol.CommitOffset{Place: p.Place, Offset: record.Offset(p.Offset), LeaderEpoch: record.NoLeaderEpoch}
 	}
-	return tx.commit(offsets)
+	return tx.commit(offsets, nil)
 }
 
-func (tx *Tx) commit(offsets []protocol.CommitOffset) error {
+func (tx *Tx) commit(offsets []protocol.CommitOffset, done func(error)) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
-	tx.c.submit(func(op protocol.Op) protocol.Input { return protocol.AddOffsets{Op: op, Offsets: offsets} }, tx.took)
+	tx.c.submit(func(op protocol.Op) protocol.Input { return protocol.AddOffsets{Op: op, Offsets: offsets} }, func(r *protocol.Result) {
+		tx.took(r)
+		if done != nil {
+			done(problem(r))
+		}
+	})
 	return nil
 }
 

@@ -248,3 +248,31 @@ func TestEachInputOnceHoweverWorkersEnd(t *testing.T) {
 		c.Abort()
 	}
 }
+
+// Each part of a transaction says where, and that, it was stored.
+func TestThePartsOfATransactionTellWhatBecameOfThem(t *testing.T) {
+	f := newFake()
+	fill(t, f, 3)
+	ctx, c := worker(t, f)
+	records := inputs(t, ctx, c, 3)
+	type told struct {
+		receipt client.Receipt
+		err     error
+	}
+	published, stored := make(chan told, 1), make(chan error, 2)
+	require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error {
+		err := tx.PublishAsync(client.Message{Topic: "orders", Partition: 1, Value: []byte("x")}, func(r client.Receipt, err error) {
+			published <- told{r, err}
+		})
+		require.NoError(t, err)
+		require.NoError(t, tx.CommitRecordsAsync(nil, func(err error) { stored <- err }))
+		return tx.CommitRecordsAsync(records, func(err error) { stored <- err })
+	}))
+	p := <-published
+	require.NoError(t, p.err)
+	require.Equal(t, int32(1), p.receipt.Partition)
+	require.GreaterOrEqual(t, p.receipt.Offset, int64(0))
+	require.NoError(t, <-stored)
+	require.NoError(t, <-stored)
+	require.NoError(t, c.Close(ctx))
+}

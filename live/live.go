@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,16 +20,18 @@ import (
 
 // Config says what to run.
 type Config struct {
-	Binary     string        // of cmd/node
-	Dir        string        // for data and logs
-	Seed       uint64        // of the schedule of faults
-	For        time.Duration // how long faults go on
-	Nodes      int           // 3 or more
-	Partitions int
-	Producers  int
-	Members    int
-	Record     string    // folder for recordings of the nodes; empty: none
-	Log        io.Writer // what happens, a line each
+	Binary      string        // of cmd/node
+	Dir         string        // for data and logs
+	Seed        uint64        // of the schedule of faults
+	For         time.Duration // how long faults go on
+	Nodes       int           // 3 or more
+	Partitions  int
+	Producers   int
+	Members     int
+	Workers     int       // of each of the two stages that read, work and write
+	Transactors int       // that publish transactions
+	Record      string    // folder for recordings of the nodes; empty: none
+	Log         io.Writer // what happens, a line each
 }
 
 // Report is what came of a run.
@@ -36,19 +39,44 @@ type Report struct {
 	Kills, Stops, Cuts, MemberCrashes int
 	Acked, Unknown, Failed            int
 	Polled, Commits                   int
+	Transactions                      Transactions
 	Records                           int // in the logs at rest
 	Violations                        []models.Violation
 	Operations                        []history.Operation
 }
 
+// Transactions are figures of those who make transactions.
+type Transactions struct {
+	Committed, Aborted, Unknown int
+	Crashes, Pauses, Zombies    int // of their clients
+	Fenced                      int // clients that were
+	Skipped                     int // records of aborted transactions at rest
+	Made                        int // records at rest that workers have made, all committed
+}
+
 // Thin says that too little got done to judge by.
 func (r *Report) Thin() bool { return r.Acked < 100 || r.Polled < 100 }
 
+// The topics, and who works on them: producers publish to orders, which members of
+// billing read; workers of invoicing make invoices of them, and workers of paying
+// payments of those. Transactors publish to orders and invoices.
 const (
-	topicName = "orders"
-	topicID   = 1 // in histories: this topic is made once and never again
-	groupName = "billing"
+	orders   = "orders"
+	invoices = "invoices"
+	payments = "payments"
+
+	billing   = "billing"
+	invoicing = "invoicing"
+	paying    = "paying"
 )
+
+var (
+	topics = []string{orders, invoices, payments}
+	groups = []string{billing, invoicing, paying}
+)
+
+// idOf is the number that a topic has in histories: each is made once.
+func idOf(topic string) uint64 { return uint64(slices.Index(topics, topic) + 1) }
 
 // recorder is a history that many goroutines write to, on one clock.
 type recorder struct {
@@ -99,11 +127,11 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	final, err := r.readAll(ctx)
+	final, committed, err := r.readAll(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading everything after the faults: %w", err)
 	}
-	r.conclude(final)
+	r.conclude(final, committed)
 	return r.report, nil
 }
 
@@ -114,6 +142,8 @@ type run struct {
 	random  *chance.Stream
 	rec     *recorder
 	report  *Report
+
+	transactors // who makes transactions
 }
 
 func (r *run) say(format string, args ...any) {
@@ -121,31 +151,38 @@ func (r *run) say(format string, args ...any) {
 }
 
 // work lets clients and faults loose on one another, and ends with a healed
-// cluster and silent clients.
+// cluster, groups that have caught up, and silent clients.
 func (r *run) work(ctx context.Context) {
+	wild, calm := context.WithCancel(ctx)
+	defer calm()
+	publishing, full := context.WithCancel(ctx)
+	defer full()
 	working, enough := context.WithCancel(ctx)
 	defer enough()
-	var clients sync.WaitGroup
+	var sources, clients sync.WaitGroup
 	for i := range r.cfg.Producers {
-		clients.Go(func() { r.produce(working, int32(i+1)) })
+		sources.Go(func() { r.produce(publishing, int32(i+1)) })
 	}
 	for i := range r.cfg.Members {
 		random := r.random.Split(fmt.Sprintf("member/%d", i))
-		clients.Go(func() { r.consume(working, int32(100+i), random) })
+		clients.Go(func() { r.consume(working, wild, int32(100+i), random) })
 	}
+	r.startTransactors(publishing, wild, &sources)
+	r.startWorkers(working, wild, &clients)
 	r.trouble(ctx)
+	calm()
 	r.cluster.heal()
 	r.say("healed: everything runs and is connected again")
-	select { // members catch up meanwhile
-	case <-time.After(5 * time.Second):
-	case <-ctx.Done():
-	}
+	sleep(ctx, 2*time.Second)
+	full()
+	sources.Wait()
+	r.catchUp(ctx)
 	enough()
 	clients.Wait()
 }
 
 // conclude judges the history.
-func (r *run) conclude(final []models.Log) {
+func (r *run) conclude(final, committed []models.Log) {
 	ops := r.rec.inner.Operations()
 	for i := range ops {
 		op := &ops[i]
@@ -160,11 +197,23 @@ func (r *run) conclude(final []models.Log) {
 			r.report.Polled += len(op.Records)
 		case op.Kind == history.Commit && op.Outcome == history.OK:
 			r.report.Commits++
+		case op.Kind == history.Transact && op.Outcome == history.OK:
+			r.report.Transactions.Committed++
+		case op.Kind == history.Transact && op.Outcome == history.Unknown:
+			r.report.Transactions.Unknown++
+		case op.Kind == history.Transact:
+			r.report.Transactions.Aborted++
 		}
 	}
 	for i := range final {
 		r.report.Records += len(final[i].Records)
+		r.report.Transactions.Skipped += len(final[i].Records) - len(committed[i].Records)
+		for j := range committed[i].Records {
+			if _, _, made := history.Product(committed[i].Records[j].Value); made {
+				r.report.Transactions.Made++
+			}
+		}
 	}
 	r.report.Operations = ops
-	r.report.Violations = models.Judge(&models.Case{Operations: ops, Final: final})
+	r.report.Violations = models.Judge(&models.Case{Operations: ops, Final: final, Committed: committed})
 }

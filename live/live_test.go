@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/tape"
 )
 
@@ -31,12 +32,14 @@ func TestRealNodesKeepWhatTheyAcknowledged(t *testing.T) {
 	tapes := t.TempDir()
 	r, err := Run(t.Context(), Config{
 		Binary: binary, Dir: t.TempDir(), Record: tapes, Seed: 5, For: 12 * time.Second,
-		Nodes: 3, Partitions: 4, Producers: 3, Members: 2, Log: writer{t},
+		Nodes: 3, Partitions: 4, Producers: 3, Members: 2, Workers: 1, Transactors: 1, Log: writer{t},
 	})
-	require.NoError(t, err, "again: go run ./cmd/simrun live --for 12s --seed 5 --partitions 4 --producers 3 --members 2")
+	require.NoError(t, err, "again: go run ./cmd/simrun live --for 12s --seed 5 --partitions 4 --producers 3 --members 2 --workers 1 --transactors 1")
 	require.Empty(t, r.Violations)
 	require.False(t, r.Thin(), "%d acknowledged, %d polled", r.Acked, r.Polled)
 	require.Positive(t, r.Kills)
+	require.Positive(t, r.Transactions.Committed)
+	require.Positive(t, r.Transactions.Crashes+r.Transactions.Pauses+r.Transactions.Zombies)
 	require.GreaterOrEqual(t, r.Records, r.Acked)
 	conform(t, tapes, 3+r.Kills)
 }
@@ -128,3 +131,31 @@ func TestACutProxyEndsConnectionsUntilItIsMended(t *testing.T) {
 	p.mend()
 	require.True(t, answers(dial()))
 }
+
+func TestAShutGateHoldsAClientUntilItOpens(t *testing.T) {
+	var g gate
+	in := make(chan string, 2)
+	ear := &inlet{&g, listener(in)}
+	ear.Replied(1, nil)
+	require.Equal(t, "reply", <-in)
+	g.shut()
+	passed := make(chan struct{})
+	go func() {
+		ear.Closed(nil)
+		close(passed)
+	}()
+	select {
+	case <-passed:
+		t.Fatal("it came through a gate that is shut")
+	case <-time.After(50 * time.Millisecond):
+	}
+	g.open()
+	<-passed
+	require.Equal(t, "end", <-in)
+}
+
+// listener tells what a client would hear.
+type listener chan string
+
+func (l listener) Replied(uint64, message.Reply) { l <- "reply" }
+func (l listener) Closed(error)                  { l <- "end" }

@@ -12,7 +12,7 @@ import (
 	"github.com/tamarack-mq/tamarack/history"
 )
 
-// prepare waits for the cluster and makes the topic.
+// prepare waits for the cluster and makes the topics.
 func (r *run) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
@@ -21,15 +21,17 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	defer c.Close(ctx)
-	err = c.CreateTopic(ctx, message.CreateTopic{
-		Name: topicName, Partitions: int32(r.cfg.Partitions), ReplicationFactor: 3,
-		Config: message.TopicConfig{MinInsync: 2},
-	})
-	if err != nil && !errors.Is(err, message.TopicAlreadyExists) {
-		return fmt.Errorf("making the topic: %w", err)
+	for _, name := range topics {
+		err = c.CreateTopic(ctx, message.CreateTopic{
+			Name: name, Partitions: int32(r.cfg.Partitions), ReplicationFactor: 3,
+			Config: message.TopicConfig{MinInsync: 2},
+		})
+		if err != nil && !errors.Is(err, message.TopicAlreadyExists) {
+			return fmt.Errorf("making the topic %s: %w", name, err)
+		}
 	}
 	r.rec.began = time.Now()
-	r.say("%d nodes are up, topic %s has %d partitions", r.cfg.Nodes, topicName, r.cfg.Partitions)
+	r.say("%d nodes are up, %d topics have %d partitions each", r.cfg.Nodes, len(topics), r.cfg.Partitions)
 	return nil
 }
 
@@ -61,7 +63,7 @@ func (r *run) produce(ctx context.Context, id int32) {
 	var open sync.WaitGroup
 	for n := int64(0); sleep(ctx, 10*time.Millisecond); n++ {
 		m := client.Message{
-			Topic: topicName, Partition: client.AnyPartition,
+			Topic: orders, Partition: client.AnyPartition,
 			Value: fmt.Appendf(nil, "p%d-%d", id, n), Timestamp: time.Now().UnixMilli(),
 		}
 		if n%2 == 0 {
@@ -71,7 +73,7 @@ func (r *run) produce(ctx context.Context, id int32) {
 			m.Headers = []client.Header{{Key: []byte("n"), Value: fmt.Appendf(nil, "%d", n)}}
 		}
 		op := r.rec.begin(history.Operation{
-			Client: id, Kind: history.Publish, Topic: topicName, Key: m.Key, Value: m.Value,
+			Client: id, Kind: history.Publish, Topic: orders, Key: m.Key, Value: m.Value,
 			Headers: headersOf(m.Headers), Timestamp: m.Timestamp, Acks: -1, Idempotent: true,
 			Offset: history.None, Sequence: n,
 		})
@@ -83,7 +85,7 @@ func (r *run) produce(ctx context.Context, id int32) {
 					o.Error = err.Error()
 					return
 				}
-				o.TopicID, o.Partition, o.Offset = topicID, receipt.Partition, receipt.Offset
+				o.TopicID, o.Partition, o.Offset = idOf(orders), receipt.Partition, receipt.Offset
 			})
 		})
 	}

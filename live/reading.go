@@ -13,86 +13,209 @@ import (
 	"github.com/tamarack-mq/tamarack/models"
 )
 
-// readerID is the client that reads everything in the end.
+// readerID is the client that reads everything in the end, and the next one is that
+// which reads what is committed.
 const readerID = 1000
 
 // readAll reads every partition from its start to its end, once everything runs
-// again. That it can is the liveness of the run.
-func (r *run) readAll(ctx context.Context) ([]models.Log, error) {
+// again and no transaction is open: all records, and those that readers of committed
+// ones are shown. That it can is the liveness of the run.
+func (r *run) readAll(ctx context.Context) (final, committed []models.Log, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
 	c, err := r.dial(ctx, "reader")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer c.Close(ctx)
-	logs := make([]models.Log, r.cfg.Partitions)
-	assign := protocol.Assign{}
-	for p := range logs {
-		logs[p] = models.Log{TopicID: topicID, Partition: int32(p)}
-		if logs[p].Start, err = offsetAt(ctx, c, int32(p), message.Earliest); err != nil {
-			return nil, err
+	for _, topic := range topics {
+		for p := range int32(r.cfg.Partitions) {
+			log := models.Log{TopicID: idOf(topic), Partition: p}
+			if log.End, err = settled(ctx, c, topic, p); err != nil {
+				return nil, nil, err
+			}
+			if log.Start, err = offsetAt(ctx, c, topic, p, message.Earliest, message.ReadUncommitted); err != nil {
+				return nil, nil, err
+			}
+			final = append(final, log)
+			committed = append(committed, log)
 		}
-		if logs[p].End, err = offsetAt(ctx, c, int32(p), message.Latest); err != nil {
-			return nil, err
+	}
+	if err := r.readLogs(ctx, readerID, final); err != nil {
+		return nil, nil, err
+	}
+	if err := r.readLogs(ctx, readerID+1, committed, client.WithReadCommitted()); err != nil {
+		return nil, nil, err
+	}
+	for _, group := range groups {
+		if err := r.readPositions(ctx, c, group); err != nil {
+			return nil, nil, err
 		}
-		assign.Partitions = append(assign.Partitions, protocol.Start{Place: protocol.Place{Topic: topicName, Partition: int32(p)}})
 	}
-	if err := c.Assign(ctx, assign); err != nil {
-		return nil, err
-	}
-	if err := fill(ctx, c, logs); err != nil {
-		return nil, err
-	}
-	for p := range logs {
-		l := &logs[p]
-		r.rec.moment(history.Operation{
-			Client: readerID, Kind: history.Read, Topic: topicName, TopicID: topicID, Partition: l.Partition,
-			Offset: l.Start, HighWatermark: l.End, LogStart: l.Start, Records: l.Records,
-		})
-	}
-	return logs, nil
+	return final, committed, nil
 }
 
-// fill reads until every log is complete.
-func fill(ctx context.Context, c *client.Client, logs []models.Log) error {
-	for {
-		behind := -1
-		for p := range logs {
-			l := &logs[p]
-			if n := len(l.Records); l.Start < l.End && (n == 0 || l.Records[n-1].Offset < l.End-1) {
-				behind = p
-			}
-		}
-		if behind < 0 {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("partition %d is not read to its end at %d: %w", behind, logs[behind].End, ctx.Err())
-		}
-		records, err := c.Poll(ctx, 1000)
-		if err != nil {
+// readLogs reads logs to their ends, and notes it as one raw read of each.
+func (r *run) readLogs(ctx context.Context, id int32, logs []models.Log, options ...client.Option) error {
+	c, err := r.dial(ctx, fmt.Sprintf("reader-%d", id), options...)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	assign := protocol.Assign{}
+	at := map[client.Place]*models.Log{}
+	for i := range logs {
+		place := client.Place{Topic: topics[logs[i].TopicID-1], Partition: logs[i].Partition}
+		at[place] = &logs[i]
+		assign.Partitions = append(assign.Partitions, protocol.Start{Place: place})
+	}
+	if err := c.Assign(ctx, assign); err != nil {
+		return err
+	}
+	for behind := true; behind; {
+		if behind, err = readMore(ctx, c, at); err != nil {
 			return err
 		}
-		for i := range records {
-			l := &logs[records[i].Partition]
-			if records[i].Offset < l.End {
-				l.Records = append(l.Records, recordOf(&records[i]))
+	}
+	for i := range logs {
+		l := &logs[i]
+		r.rec.moment(history.Operation{
+			Client: id, Kind: history.Read, Topic: topics[l.TopicID-1], TopicID: l.TopicID, Partition: l.Partition,
+			Offset: l.Start, HighWatermark: l.End, LogStart: l.Start, Records: l.Records, Committed: id != readerID,
+		})
+	}
+	return nil
+}
+
+// readMore polls once, and says whether some log is not read to its end, where a
+// marker may stand.
+func readMore(ctx context.Context, c *client.Client, logs map[client.Place]*models.Log) (behind bool, err error) {
+	brief, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	records, err := c.Poll(brief, 1000)
+	if err != nil {
+		return false, err
+	}
+	for i := range records {
+		l := logs[client.Place{Topic: records[i].Topic, Partition: records[i].Partition}]
+		if records[i].Offset < l.End {
+			l.Records = append(l.Records, recordOf(&records[i]))
+		}
+	}
+	positions, err := c.Positions(ctx)
+	for _, p := range positions {
+		if l := logs[p.Place]; p.Offset < l.End {
+			behind = true
+			if ctx.Err() != nil {
+				return false, fmt.Errorf("%v is read up to %d, not to its end at %d: %w", p.Place, p.Offset, l.End, ctx.Err())
 			}
+		}
+	}
+	return behind, err
+}
+
+// catchUp waits until no group has committed anything for some seconds: positions
+// cannot tell that by themselves, since markers may stand behind the last records.
+func (r *run) catchUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
+	defer cancel()
+	c, err := r.dial(ctx, "watcher")
+	if err != nil {
+		return
+	}
+	defer c.Close(ctx)
+	var last int64
+	for since := time.Now(); time.Since(since) < 4*time.Second; {
+		if !sleep(ctx, 500*time.Millisecond) {
+			r.say("the groups have not caught up")
+			return
+		}
+		sum := int64(0)
+		for _, group := range groups {
+			offsets, err := positionsOf(ctx, c, group)
+			if err != nil {
+				sum = last - 1 // look again
+				break
+			}
+			for _, o := range offsets {
+				sum += int64(o.Offset)
+			}
+		}
+		if sum != last {
+			last, since = sum, time.Now()
+		}
+	}
+}
+
+// positionsOf asks where a group stands, as soon as no transaction may change it.
+func positionsOf(ctx context.Context, c *client.Client, group string) ([]message.GroupOffset, error) {
+	reply, err := c.Ask(ctx, &message.FetchOffsets{Group: group, Stable: true}, protocol.Target{Kind: protocol.Coordinator, Group: group})
+	if err != nil {
+		return nil, fmt.Errorf("the positions of group %s: %w", group, err)
+	}
+	m, ok := reply.(*message.FetchOffsetsReply)
+	if !ok || m.Code != message.None {
+		return nil, fmt.Errorf("the positions of group %s: %+v", group, reply)
+	}
+	return m.Offsets, nil
+}
+
+// readPositions notes where a group stands.
+func (r *run) readPositions(ctx context.Context, c *client.Client, group string) error {
+	op := r.rec.begin(history.Operation{
+		Client: readerID, Kind: history.FetchCommitted, Group: group, Committed: true,
+	})
+	offsets, err := positionsOf(ctx, c, group)
+	if err != nil {
+		return err
+	}
+	metadata, err := c.Metadata(ctx, topics...)
+	if err != nil {
+		return err
+	}
+	names := map[record.TopicID]string{}
+	for _, t := range metadata.Topics {
+		names[t.ID] = t.Name
+	}
+	r.rec.end(op, history.OK, func(o *history.Operation) {
+		for _, at := range offsets {
+			name := names[at.ID.Topic]
+			o.Positions = append(o.Positions, history.Position{Topic: name, TopicID: idOf(name), Partition: at.ID.Index, Offset: int64(at.Offset)})
+		}
+	})
+	return nil
+}
+
+// settled waits until no transaction is open in a partition, and gives its end.
+func settled(ctx context.Context, c *client.Client, topic string, partition int32) (int64, error) {
+	for {
+		stable, err := offsetAt(ctx, c, topic, partition, message.Latest, message.ReadCommitted)
+		if err != nil {
+			return 0, err
+		}
+		end, err := offsetAt(ctx, c, topic, partition, message.Latest, message.ReadUncommitted)
+		if err != nil {
+			return 0, err
+		}
+		if stable == end {
+			return end, nil
+		}
+		if !sleep(ctx, 200*time.Millisecond) {
+			return 0, fmt.Errorf("a transaction is open in %s/%d at %d, before its end at %d: %w", topic, partition, stable, end, ctx.Err())
 		}
 	}
 }
 
 // offsetAt asks the leader of a partition for its start or its end.
-func offsetAt(ctx context.Context, c *client.Client, partition int32, at record.Timestamp) (int64, error) {
+func offsetAt(ctx context.Context, c *client.Client, topic string, partition int32, at record.Timestamp, isolation message.Isolation) (int64, error) {
 	for {
-		m, err := c.Metadata(ctx, topicName)
+		m, err := c.Metadata(ctx, topic)
 		if err != nil {
 			return 0, err
 		}
 		if len(m.Topics) == 1 && m.Topics[0].Code == message.None {
 			id := record.PartitionID{Topic: m.Topics[0].ID, Index: partition}
-			reply, err := c.Ask(ctx, &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{
+			reply, err := c.Ask(ctx, &message.ListOffsets{Isolation: isolation, Partitions: []message.ListOffsetsPartition{{
 				ID: id, LeaderEpoch: record.NoLeaderEpoch, Timestamp: at,
 			}}}, protocol.Target{Kind: protocol.LeaderOf, Partition: id})
 			if err != nil {

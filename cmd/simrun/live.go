@@ -38,6 +38,8 @@ func liveCommand() *cobra.Command {
 	f.IntVar(&cfg.Partitions, "partitions", 6, "of the topic")
 	f.IntVar(&cfg.Producers, "producers", 4, "clients that publish")
 	f.IntVar(&cfg.Members, "members", 3, "members of the group that reads")
+	f.IntVar(&cfg.Workers, "workers", 2, "of each of two stages that read, work and write in transactions")
+	f.IntVar(&cfg.Transactors, "transactors", 2, "clients that publish transactions")
 	f.StringVar(&cfg.Binary, "node", "", "the node program; built from the source tree if empty")
 	f.StringVar(&cfg.Record, "record", "", "folder for recordings of the nodes, to be checked with simrun conform")
 	f.StringVar(&keep, "keep", "", "folder for data, logs and the history, which is kept; a temporary one if empty")
@@ -69,9 +71,13 @@ func runLive(ctx context.Context, cfg live.Config, keep string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("faults      %d kill -9, %d stops, %d cuts, %d crashes of members\n", r.Kills, r.Stops, r.Cuts, r.MemberCrashes)
+	t := &r.Transactions
+	fmt.Printf("faults      %d kill -9, %d stops, %d cuts; %d crashes of members; %d crashes, %d pauses and %d replacements of who makes transactions, %d fenced\n",
+		r.Kills, r.Stops, r.Cuts, r.MemberCrashes, t.Crashes, t.Pauses, t.Zombies, t.Fenced)
 	fmt.Printf("work        %d acknowledged, %d unknown, %d failed; %d polled, %d commits; %d records at rest\n",
 		r.Acked, r.Unknown, r.Failed, r.Polled, r.Commits, r.Records)
+	fmt.Printf("transacted  %d committed, %d aborted, %d unknown; at rest %d records made of others, and %d aborted ones\n",
+		t.Committed, t.Aborted, t.Unknown, t.Made, t.Skipped)
 	if cfg.Record != "" {
 		fmt.Printf("recorded    %s; that the cores did what they should: simrun conform %s\n", cfg.Record, cfg.Record)
 	}

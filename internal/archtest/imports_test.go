@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 	"shrink":            {"sim"},
 	"hunt":              {},
 	"topology":          {},
-	"live":              {"internal/loopback", "client", "core/client", "core/chance", "core/record", "core/message", "history", "models"},
+	"live":              {"internal/loopback", "client", "core/client", "core/chance", "core/record", "core/message", "transport/tcp", "history", "models"},
 	"scenarios":         {},
 	"internal":          {},
 	"internal/cputime":  {},
