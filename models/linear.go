@@ -109,14 +109,21 @@ func callsOf(p *partition) []logCall {
 	calls := make([]logCall, 0, len(p.publishes)+len(p.reads))
 	for _, op := range p.publishes {
 		where := op.in(p)
-		if len(where) == 0 || where[0] < p.final.Start {
+		if len(where) == 0 {
+			continue
+		}
+		place := where[0]
+		if op.Outcome == history.OK && op.Acks == -1 {
+			place = op.Offset // without idempotence there may be other copies; nobody need have seen this one
+		}
+		if place < p.final.Start {
 			continue
 		}
 		ret := op.Return
 		if op.Outcome != history.OK || op.Acks != -1 {
 			ret = history.Open
 		}
-		calls = append(calls, logCall{op.Operation, true, where[0], ret})
+		calls = append(calls, logCall{op.Operation, true, place, ret})
 	}
 	slices.SortFunc(calls, func(a, b logCall) int { return cmp.Compare(a.offset, b.offset) })
 	last := int64(-1)

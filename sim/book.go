@@ -200,6 +200,11 @@ func (l *logFacts) cut(to record.Offset) {
 // trim moves the start up.
 func (l *logFacts) trim(start record.Offset) { l.start = max(l.start, start) }
 
+// dropRetired forgets the batches below the start.
+func (l *logFacts) dropRetired() {
+	l.batches = append(l.batches[:0], l.from(l.start)...)
+}
+
 func (l *logFacts) reset(start record.Offset) {
 	*l = logFacts{start: start, end: start, batches: l.batches[:0]}
 }

@@ -67,7 +67,7 @@ func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Off
 	if p.unclean {
 		return // what it was told before is no more; all that is still committed was looked at
 	}
-	if r.was.role != replica.Idle && to < r.was.high && to < r.disk.end {
+	if len(dropped) > 0 && r.was.role != replica.Idle && to < r.was.high && to < r.disk.end {
 		w.fail("INV-4", n.id, "a replica cuts below its own high watermark", "node %d cuts partition %s at %d although it knows %d to be committed", n.id, id, to, r.was.high)
 	}
 }

@@ -50,8 +50,8 @@ func (o *derivedState) compare(w *World, n *Node, r *replicaBook) {
 
 func (o *derivedState) judge(w *World, n *Node, r *replicaBook, kept *log.Log) {
 	batches := r.memory.batches
-	if r.forgetful && (r.part.unclean || !r.view.Matched) {
-		return // what it cannot know it is told when it begins anew, unless an operator made it lead
+	if r.forgetful && !r.view.Matched {
+		return // what it cannot know it is told when it begins anew
 	}
 	if kept == nil || len(batches) == 0 || kept.End() != r.memory.end {
 		return
