@@ -250,6 +250,7 @@ func (u *user) die() {
 	if w.witness != nil {
 		w.witness.life(u.place(), witness.ClientDown, "")
 	}
+	u.markDied()
 	u.up, u.paused = false, false
 	u.run++
 	for i := range u.inbox {

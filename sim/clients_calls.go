@@ -35,7 +35,7 @@ func (u *user) again(c *openCall) {
 	default:
 		return
 	}
-	if u.plan.Role == Chaos {
+	if u.plan.Role == Chaos || u.plan.Role == Malformed {
 		return // it asks what it likes
 	}
 	for i := range u.calls {

@@ -20,6 +20,7 @@ type chaos struct {
 	malformed bool
 	n         int64
 	open      int
+	known     []acquaintance
 }
 
 func (c *chaos) begin(u *user) {
@@ -135,6 +136,9 @@ func (c *chaos) batch(u *user) (batch, value []byte) {
 // any draws a legal request. What it publishes is noted in the history.
 func (c *chaos) any(u *user) (message.Request, history.Operation) {
 	r := u.random
+	if u.world.transacted && r.OneIn(3) {
+		return c.anyOfTransactions(u)
+	}
 	switch r.Below(14) {
 	case 0, 1, 2:
 		batch, value := c.batch(u)
@@ -251,6 +255,9 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 // wrong draws a request that no broker may accept.
 func (c *chaos) wrong(u *user) message.Request {
 	r := u.random
+	if u.world.transacted && r.OneIn(3) {
+		return c.wrongOfTransactions(u)
+	}
 	batch, _ := c.batch(u)
 	m := &message.Produce{Acks: message.AcksAll, Timeout: message.Second}
 	m.Partitions = []message.ProducePartition{{ID: c.partition(u, true), Records: batch}}
@@ -318,6 +325,7 @@ func (c *chaos) done(u *user, op *openOp, result *client.Result) {
 		}
 	}
 	c.groupAnswered(u, op, result)
+	c.hears(op, result)
 	c.moved(u, op, result)
 	if op.arg == 1 && result.Outcome == client.OK {
 		w.fail("INV-10", 0, "a malformed request is answered with success", "client %d sent %s and was told that it succeeded", u.plan.ID, describe(op.ask.(client.Ask).Request))

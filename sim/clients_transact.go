@@ -14,6 +14,7 @@ type transaction struct {
 	open   int    // records and positions without a result
 	failed bool   // something of it was not stored: it can only be aborted
 	began  bool
+	since  Span // when it was asked for
 }
 
 // transacting is what those have in common who make transactions: one after the
@@ -60,7 +61,7 @@ func (t *transacting) start(u *user) {
 		u.note(ClientOp{Do: "begin"})
 	}
 	w.transactions++
-	x := &transaction{number: w.transactions}
+	x := &transaction{number: w.transactions, since: w.now}
 	x.id = w.history.Begin(history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Transact, Invoke: int64(w.now),
 		Group: u.plan.Group, Style: history.ExactlyOnce, Transaction: x.number, TransactionalID: u.plan.Transactional,
@@ -177,6 +178,8 @@ func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *
 	})
 	switch {
 	case r.Err != nil && r.Err.Problem == client.Fenced:
+		w.markFenced(u, x, r.Err.Code)
+		t.now = nil
 		u.die()
 		u.startIn(u.some(2 * Second))
 		return gone

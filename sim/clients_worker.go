@@ -15,8 +15,7 @@ import (
 type worker struct {
 	member
 	transacting
-	work       []client.Delivery // polled, and not part of a transaction yet
-	introduced bool
+	work []client.Delivery // polled, and not part of a transaction yet
 }
 
 func (k *worker) begin(u *user) { k.member.begin(u) }
@@ -32,16 +31,11 @@ func (k *worker) act(u *user, arg uint64) {
 	case u.listed():
 		k.actListed(u)
 	case u.closing || k.polling || k.transacting.now != nil:
-	case !k.introduced && u.random.OneIn(2):
-		// What its predecessor has left open would keep the positions from it.
-		k.introduced = true
-		k.start(u)
 	case len(k.work) > 0:
 		k.start(u)
 	case u.plan.Stop > 0 && u.world.now >= u.plan.Stop:
 		k.close(u)
 	default:
-		k.introduced = true
 		k.poll(u, k.most(u))
 		u.holdOn()
 	}

@@ -121,6 +121,7 @@ func (n *Node) die(d death) {
 	if w.witness != nil {
 		w.witness.life(n.place(), witness.Down, how(d))
 	}
+	n.markCrossed()
 	n.down()
 	n.drive.crash(d)
 	w.net.Gone(message.Time(w.now), n.endpoint(), d.told)

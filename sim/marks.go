@@ -107,6 +107,28 @@ const (
 	markProducerForgotten
 	markProducerUnknown
 	markOwnHeartbeat
+	markCrossedEmpty
+	markCrossedOngoing
+	markCrossedPrepareCommit
+	markCrossedPrepareAbort
+	markCrossedCompleteCommit
+	markCrossedCompleteAbort
+	markLeaderCrashedOpen
+	markDiedBeginning
+	markDiedOpen
+	markDiedCommitting
+	markDiedAborting
+	markProducerFenced
+	markOutlivedLimit
+	markIDExpired
+	markMarkerAgain
+	markOldCoordinatorRefused
+	markHeldForEnd
+	markLateRecordRefused
+	markPositionPending
+	markStableBehind
+	markAbortedSkipped
+	markTransactionsMoved
 	marksEnd
 )
 
@@ -208,6 +230,28 @@ var markNames = [marksEnd]string{
 	markProducerForgotten:     "a silent producer was forgotten",
 	markProducerUnknown:       "a producer that was forgotten was told so",
 	markOwnHeartbeat:          "a node got a heartbeat of its own",
+	markCrossedEmpty:          "a coordinator died: a transaction was Empty",
+	markCrossedOngoing:        "a coordinator died: a transaction was Ongoing",
+	markCrossedPrepareCommit:  "a coordinator died: a transaction was PrepareCommit",
+	markCrossedPrepareAbort:   "a coordinator died: a transaction was PrepareAbort",
+	markCrossedCompleteCommit: "a coordinator died: a transaction was CompleteCommit",
+	markCrossedCompleteAbort:  "a coordinator died: a transaction was CompleteAbort",
+	markLeaderCrashedOpen:     "a leader died with a transaction open in its log",
+	markDiedBeginning:         "a client died while its transaction began",
+	markDiedOpen:              "a client died while its transaction was open",
+	markDiedCommitting:        "a client died while its transaction was being committed",
+	markDiedAborting:          "a client died while its transaction was being aborted",
+	markProducerFenced:        "a producer was told that another has its transactional id",
+	markOutlivedLimit:         "a transaction outlived its time limit",
+	markIDExpired:             "a producer was told that its transactional id expired",
+	markMarkerAgain:           "a marker was asked for again",
+	markOldCoordinatorRefused: "a marker of an old coordinator was refused",
+	markHeldForEnd:            "a record waited for the end of the transaction before",
+	markLateRecordRefused:     "a record was refused by the coordinator of its transaction",
+	markPositionPending:       "a position was not told as a transaction had it pending",
+	markStableBehind:          "a reader was held back by an open transaction",
+	markAbortedSkipped:        "aborted records were passed over by a reader",
+	markTransactionsMoved:     "transactions moved to another coordinator",
 }
 
 // mark counts that a rare state was reached.

@@ -34,6 +34,7 @@ func (w *World) markReply(m message.Message) {
 			w.markCode(m.Partitions[i].Code)
 		}
 	case *message.FetchReply:
+		w.markStable(m)
 		for i := range m.Partitions {
 			w.markCode(m.Partitions[i].Code)
 			if m.Partitions[i].Diverging != nil {
@@ -55,6 +56,10 @@ func (w *World) markReply(m message.Message) {
 		w.markCode(m.Code)
 	case *message.AlterReassignmentsReply:
 		w.markOperation(m)
+	case *message.AddedToTransaction, *message.WroteMarkers, *message.FetchOffsetsReply:
+		w.markTransaction(m)
+	case *message.WriteMarkers:
+		w.markMarkers(m)
 	case *message.AlterPartitionReply:
 		w.markCode(m.Code)
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
 // metaBook follows the metadata: the newest image that any voter has committed,
@@ -153,6 +154,8 @@ func (w *World) markChange(old, new *message.PartitionChange) {
 	}
 	if t := w.newest().Topic(new.ID.Topic); t != nil && t.Name == offsetsTopic && new.Leader != message.NoNode {
 		w.mark(markCoordinatorMoved)
+	} else if t != nil && t.Name == txn.TopicName && new.Leader != message.NoNode {
+		w.mark(markTransactionsMoved)
 	}
 	switch {
 	case new.Leader == message.NoNode:

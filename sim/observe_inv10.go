@@ -69,6 +69,9 @@ func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int,
 	if len(there) == 0 || there[0].BaseOffset > got.BaseOffset {
 		return // retired meanwhile
 	}
+	if w.forgotten(&h) {
+		return
+	}
 	if there[0].BaseOffset != got.BaseOffset || there[0].CRC != h.CRC {
 		w.fail("INV-28", n.id, "a producer is told of another's record", "node %d answers success for partition %s at offset %d, but the batch there is not the producer's (producer %d, epoch %d, sequence %d)", n.id, got.ID, got.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence)
 	}

@@ -33,6 +33,19 @@ func (d *clientDraw) transactions(sure bool) {
 		}
 	}
 	t.onlookers()
+	t.strangers()
+}
+
+// strangers draws who knows of transactions what it should not.
+func (d *transactionDraw) strangers() {
+	if d.r.OneIn(4) {
+		d.chaosTopic()
+		d.add(ClientPlan{Role: Chaos, Every: d.ms(20, 200)})
+	}
+	if d.r.OneIn(6) {
+		d.chaosTopic()
+		d.add(ClientPlan{Role: Malformed, Every: d.ms(50, 300)})
+	}
 }
 
 func (d *transactionDraw) ms(low, high int64) Span {

@@ -84,6 +84,9 @@ func (w *World) mayStayOpen(p *partBook) bool { return p.off() || p.unclean || p
 // unsettled says that what was decided about some transactions may have been given
 // up with records of a coordinator.
 func (w *World) unsettled() bool {
+	if !w.transacted || w.newest() == nil {
+		return false
+	}
 	t := w.newest().TopicNamed(txn.TopicName)
 	if t == nil {
 		return false
@@ -94,6 +97,12 @@ func (w *World) unsettled() bool {
 		}
 	}
 	return false
+}
+
+// forgotten says that a batch may be taken for another one: coordinators that were
+// led to forget who has got an epoch give it out again.
+func (w *World) forgotten(h *record.Header) bool {
+	return h.Attributes.Transactional() && w.unsettled()
 }
 
 // transactionsGivenUp says so of one transactional id.

@@ -36,6 +36,7 @@ type World struct {
 	// counts them.
 	transacted   bool
 	transactions int64
+	asked        map[askedMarker]bool // markers, by coordinators
 
 	book      *book
 	atlas     atlas

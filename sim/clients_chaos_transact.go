@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
+)
+
+// acquaintance is what a client that does not behave has heard of one transactional
+// id. What it was told is true at that time: epochs only rise.
+type acquaintance struct {
+	name  string
+	id    record.ProducerID
+	epoch record.ProducerEpoch
+}
+
+// ofItsOwn is how the transactional ids begin with which such clients may do what
+// they like. With those of others they never send what could be granted and change
+// something: nobody would know why a transaction has ended.
+const ofItsOwn = "chaos-"
+
+// ownTransactions is what a group of theirs is called, of which no one else reads.
+const ownTransactions = "chaos-transactions"
+
+// hears notes what it is told about transactional ids.
+func (c *chaos) hears(op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	switch reply := result.Reply.(type) {
+	case *message.ListTransactionsReply:
+		for _, t := range reply.Transactions {
+			c.meets(acquaintance{t.TransactionalID, t.ID, t.Epoch})
+		}
+	case *message.DescribeTransactionReply:
+		if reply.Code == message.None {
+			c.meets(acquaintance{reply.TransactionalID, reply.ID, reply.Epoch})
+		}
+	case *message.InitProducerIDReply:
+		if m, ok := ask.Request.(*message.InitProducerID); ok && reply.Code == message.None && m.TransactionalID != "" {
+			c.meets(acquaintance{m.TransactionalID, reply.ID, reply.Epoch})
+		}
+	case *message.EndTransactionReply:
+		if m, ok := ask.Request.(*message.EndTransaction); ok && reply.Code == message.None && strings.HasPrefix(m.TransactionalID, ofItsOwn) {
+			c.meets(acquaintance{m.TransactionalID, reply.ID, reply.Epoch})
+		}
+	}
+}
+
+func (c *chaos) meets(a acquaintance) {
+	if i := slices.IndexFunc(c.known, func(b acquaintance) bool { return b.name == a.name }); i >= 0 {
+		c.known[i] = a
+	} else if len(c.known) < 32 {
+		c.known = append(c.known, a)
+	}
+}
+
+// somebody draws a transactional id of which it has heard, as it may use it: its own
+// as they are, those of others as they were before.
+func (c *chaos) somebody(u *user) acquaintance {
+	r := u.random
+	if len(c.known) == 0 || r.OneIn(5) {
+		return acquaintance{ofItsOwn + strconv.Itoa(int(r.Below(3))), record.ProducerID(r.Between(-1, 30)), record.ProducerEpoch(r.Between(-1, 8))}
+	}
+	a := c.known[r.Below(int64(len(c.known)))]
+	switch {
+	case !strings.HasPrefix(a.name, ofItsOwn) && r.OneIn(3):
+		a.id += 1_000_000 // it is nobody's
+	case !strings.HasPrefix(a.name, ofItsOwn):
+		a.epoch -= record.ProducerEpoch(r.Between(1, 3))
+	case r.OneIn(4):
+		a.epoch += record.ProducerEpoch(r.Between(-2, 2))
+	}
+	return a
+}
+
+// anyOfTransactions draws a legal request about transactions.
+func (c *chaos) anyOfTransactions(u *user) (message.Request, history.Operation) {
+	r, a := u.random, c.somebody(u)
+	mine := strings.HasPrefix(a.name, ofItsOwn)
+	switch r.Below(10) {
+	case 0:
+		return &message.FindCoordinator{TransactionalID: a.name}, history.Operation{}
+	case 1:
+		return &message.ListTransactions{}, history.Operation{}
+	case 2:
+		return &message.DescribeTransaction{TransactionalID: a.name}, history.Operation{}
+	case 3, 4:
+		m := &message.InitProducerID{TransactionalID: ofItsOwn + strconv.Itoa(int(r.Below(3))), Timeout: message.Duration(r.Between(1, 10_000)) * message.Millisecond}
+		if r.OneIn(2) {
+			m.Incarnation = uint64(r.Between(1, 4))
+		}
+		return m, history.Operation{}
+	case 5, 6:
+		m := &message.CommitTransactionOffsets{
+			TransactionalID: a.name, ID: a.id, Epoch: a.epoch, Group: ownTransactions, MemberEpoch: -1,
+			Offsets: []message.GroupOffset{{ID: c.partition(u, true), Offset: record.Offset(r.Below(100)), LeaderEpoch: -1}},
+		}
+		if real := c.realGroup(u); real != nil && !mine && r.OneIn(2) {
+			m.Group, m.Member, m.MemberEpoch = real.Group, "stranger", message.MemberEpoch(r.Between(0, 6))
+		}
+		return m, history.Operation{}
+	case 7: // what nobody has been given the right to write
+		a.id += 2_000_000
+		batch, value := c.batch(u)
+		record.SetTransactional(batch, a.id, max(a.epoch, 0), 0)
+		id := c.partition(u, true)
+		return &message.Produce{
+				Acks: message.AcksAll, Timeout: message.Duration(r.Below(int64(3 * Second))), TransactionalID: a.name,
+				Partitions: []message.ProducePartition{{ID: id, Records: batch}},
+			}, history.Operation{
+				Session: u.session<<20 + int32(c.n), Kind: history.Publish, Topic: chaosTopic, TopicID: uint64(id.Topic),
+				Partition: id.Index, Value: value, Acks: -1, Timestamp: int64(u.clock.now(u.world.now).Wall),
+			}
+	}
+	return &message.EndTransaction{TransactionalID: a.name, ID: a.id, Epoch: a.epoch, Commit: r.OneIn(2)}, history.Operation{}
+}
+
+// wrongOfTransactions draws a request about transactions that no broker may accept.
+func (c *chaos) wrongOfTransactions(u *user) message.Request {
+	r := u.random
+	batch, _ := c.batch(u)
+	m := &message.Produce{Acks: message.AcksAll, Timeout: message.Second}
+	m.Partitions = []message.ProducePartition{{ID: c.partition(u, true), Records: batch}}
+	long := strings.Repeat("long", 100)
+	switch r.Below(11) {
+	case 0:
+		return &message.InitProducerID{TransactionalID: "malformed", Timeout: longestTransaction + 1 + message.Duration(r.Below(int64(Second)))}
+	case 1:
+		return &message.InitProducerID{TransactionalID: "malformed", Timeout: -message.Millisecond}
+	case 2:
+		return &message.InitProducerID{TransactionalID: long, Timeout: message.Second}
+	case 3:
+		return &message.EndTransaction{ID: record.ProducerID(r.Below(10)), Commit: r.OneIn(2)}
+	case 4:
+		return &message.EndTransaction{TransactionalID: "nobody's", ID: record.ProducerID(r.Below(10)), Commit: r.OneIn(2)}
+	case 5:
+		return &message.DescribeTransaction{}
+	case 6:
+		return &message.DescribeTransaction{TransactionalID: "nobody's"}
+	case 7:
+		return &message.CommitTransactionOffsets{
+			ID: 3, Group: "malformed", MemberEpoch: -1,
+			Offsets: []message.GroupOffset{{ID: c.partition(u, true), LeaderEpoch: -1}},
+		}
+	case 8: // a batch of a transaction, in the name of nobody
+		record.SetTransactional(batch, 3, 0, 0)
+	case 9: // a marker
+		m.TransactionalID = "nobody's"
+		m.Partitions[0].Records = record.BuildMarker(u.clock.now(u.world.now).Wall, 3, 1, record.Marker{Outcome: record.Committed})
+	default: // a batch of a transaction that nobody has begun
+		m.TransactionalID = "nobody's"
+		record.SetTransactional(batch, 3, 0, 0)
+	}
+	return m
+}
