@@ -33,6 +33,7 @@ type user struct {
 	}
 	script  script
 	run     uint32 // counts process starts and ends
+	starts  uint32 // the run at whose end it is to be started again
 	session int32  // counts starts
 	// readsCommitted is whether the auditor now reads what is committed only.
 	readsCommitted bool
@@ -268,6 +269,7 @@ func (u *user) die() {
 
 // startIn puts the next start of the process on the agenda.
 func (u *user) startIn(d Span) {
+	u.starts = u.run
 	u.world.in(d, event{kind: evClientStarts, place: u.index, run: u.run})
 }
 

@@ -132,6 +132,7 @@ func (t *transacting) end(u *user, x *transaction, commit bool) {
 	if commit {
 		x.verb = "commit"
 	}
+	u.world.history.End(x.id, 0, history.Unknown, func(op *history.Operation) { op.Verb = x.verb })
 	u.askFor(x, opEnd, history.Operation{Verb: x.verb}, func(op client.Op) client.Input {
 		return client.End{Op: op, Commit: commit, Timeout: u.patience()}
 	})
@@ -171,7 +172,6 @@ func (t *transacting) told(u *user, o *openOp, r *client.Result) course {
 func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *client.Result, so course) course {
 	w := u.world
 	w.history.End(x.id, int64(w.now), outcome, func(op *history.Operation) {
-		op.Verb = x.verb
 		if r.Err != nil {
 			op.Error = r.Err.Error()
 		}

@@ -44,6 +44,9 @@ func (w *World) unrest(most int) []string {
 	}
 	w.requestUnrest(add)
 	for _, u := range w.clients {
+		if w.transacted && !u.up && u.session > 0 && u.starts == u.run {
+			add("a client has not come back", "client %d (%s) is to be started again", u.plan.ID, u.plan.Role)
+		}
 		if u.up && u.plan.Role != auditorRole && !(u.plan.Role.transacts() && w.transactionsGivenUp(u.plan.Transactional)) {
 			if waits, ok := u.script.idle(u); !ok {
 				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
