@@ -209,6 +209,8 @@ func newScript(u *user) script {
 		return &worker{}
 	case Transactor:
 		return &transactor{}
+	case Processor:
+		return &processor{}
 	case Reader:
 		return &reader{}
 	case Admin:

@@ -233,7 +233,7 @@ func (p *Plan) transacts() bool {
 func (r Role) transacts() bool { return r == Worker || r == Transactor }
 
 // joins says that a client of a role is a member of a group that polls.
-func (r Role) joins() bool { return r == MemberOf || r == Worker }
+func (r Role) joins() bool { return r == MemberOf || r == Worker || r == Processor }
 
 // publishes says that a client of a role publishes by means of its client machine.
-func (r Role) publishes() bool { return r == Producer || r.transacts() }
+func (r Role) publishes() bool { return r == Producer || r == Processor || r.transacts() }

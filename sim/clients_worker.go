@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"hash/fnv"
-
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
@@ -145,9 +143,7 @@ func positionsAfter(list []client.Delivery) (offsets []client.CommitOffset, at [
 func (k *worker) output(u *user, input *client.Record, copy int) client.Input {
 	k.sent++
 	v := history.AppendProduct(nil, string(u.value(k.sent, 1)), copy, input.Value)
-	where := fnv.New32a()
-	_, _ = where.Write(input.Value)
-	into := u.plan.Into[(int(where.Sum32()%1024)+copy)%len(u.plan.Into)]
+	into := u.plan.Into[(productPlace(input.Value)+copy)%len(u.plan.Into)]
 	return k.publish(u, client.Publish{Topic: into, Partition: client.AnyPartition, Key: input.Key, Value: v})
 }
 

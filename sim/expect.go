@@ -5,7 +5,7 @@ import "fmt"
 // Empty says that nothing is promised.
 func (e *Expect) Empty() bool {
 	return len(e.Holds) == 0 && len(e.Seen) == 0 && !e.Loss && !e.NoLoss && len(e.Owned) == 0 &&
-		len(e.Groups) == 0 && !e.KeysInOrder && !e.KeysMoved && !e.Reread
+		len(e.Groups) == 0 && len(e.Outputs) == 0 && !e.KeysInOrder && !e.KeysMoved && !e.Reread
 }
 
 // Unmet says which promises of a plan its run did not keep.
@@ -25,7 +25,11 @@ func Unmet(p *Plan, r *Result) (complaints []string) {
 	if lost := LostAcked(r.History); p.Expect.Loss && lost == 0 {
 		complaints = append(complaints, "no record acknowledged with acks 0 or 1 was lost, which this scenario is to show")
 	}
-	return append(complaints, unshown(&p.Expect, newEvidence(r.History))...)
+	complaints = append(complaints, unshown(&p.Expect, newEvidence(r.History))...)
+	for i := range p.Expect.Outputs {
+		complaints = append(complaints, p.Expect.Outputs[i].unmet(p, r.History)...)
+	}
+	return complaints
 }
 
 // Invariants lists the invariants that observers enforce.

@@ -144,8 +144,8 @@ func (p *Plan) Validate() error {
 		if cl.Role.transacts() && cl.Transactional == "" {
 			return fmt.Errorf("client %d: a %s needs a transactional id", cl.ID, cl.Role)
 		}
-		if cl.Role == Worker && (cl.Group == "" || len(cl.Into) == 0) {
-			return fmt.Errorf("client %d: a worker needs a group, and topics to write into", cl.ID)
+		if (cl.Role == Worker || cl.Role == Processor) && (cl.Group == "" || len(cl.Into) == 0) {
+			return fmt.Errorf("client %d: a %s needs a group, and topics to write into", cl.ID, cl.Role)
 		}
 		if err := cl.validateOps(); err != nil {
 			return err

@@ -160,6 +160,8 @@ type Expect struct {
 	Owned []OwnedExpect `json:"owned,omitempty"`
 	// Groups is what must have become of the records that groups read.
 	Groups []GroupExpect `json:"groups,omitempty"`
+	// Outputs is what must have become of the records that a group works on.
+	Outputs []OutputExpect `json:"outputs,omitempty"`
 	// KeysInOrder: whoever read got the records of each key in the order sent,
 	// as long as the topic had as many partitions.
 	KeysInOrder bool `json:"keysInOrder,omitempty"`
@@ -175,6 +177,15 @@ type OwnedExpect struct {
 	Group  string `json:"group"`
 	At     Span   `json:"at"`
 	Counts []int  `json:"counts"`
+}
+
+// OutputExpect is what must be there at rest of what a group of workers or
+// processors made: of each record that they read once, or not. Repeated and Skipped
+// are "some", "none" or "" (either).
+type OutputExpect struct {
+	Group    string `json:"group"`
+	Repeated string `json:"repeated,omitempty"` // inputs with more than one output
+	Skipped  string `json:"skipped,omitempty"`  // inputs without an output
 }
 
 // GroupExpect is what a group must have got. Repeated and Skipped are "some",

@@ -13,7 +13,10 @@ const (
 	Malformed Role = "malformed" // sends requests that must be refused
 	// Worker is a member of a group that reads committed records, and for those of a
 	// poll publishes others and stores its positions, all in one transaction.
-	Worker     Role = "worker"
+	Worker Role = "worker"
+	// Processor does the same without transactions: it publishes, and stores its
+	// positions after that or, with the style "at-most-once", before.
+	Processor  Role = "processor"
 	Transactor Role = "transactor" // publishes transactions, and is in no group
 	Hoarder    Role = "hoarder"    // is a member of a group, and from Stop on gives nothing up
 )

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,37 +20,99 @@ func scenarioCommand() *cobra.Command {
 		Short: "Plays named scenarios; all of them without a name.",
 		Long: `Plays named scenarios, plans from files (*.json), or the configuration of a
 topic with its producer and consumer groups (*.yaml), which is run under
-crashes and power losses. Without a name all named scenarios are played.`,
+crashes and power losses. Without a name all named scenarios are played.
+
+A series is played by the part of the name that its scenarios share: "delivery"
+does the same work under one schedule of crashes in three ways, and prints how many
+records each has skipped and repeated.`,
 		RunE: func(_ *cobra.Command, names []string) error {
 			if len(names) == 0 {
 				names = scenarios.Names()
 			}
+			names = withSeries(names)
 			plans, err := loadScenarios(names)
 			if err != nil {
 				return err
 			}
 			worst := sim.Passed
+			var table outputTable
 			for i, p := range plans {
 				r := sim.Run(p, sim.Options{})
-				complaints := sim.Unmet(p, r)
-				if len(complaints) == 0 {
-					fmt.Printf("ok      %-40s %s\n", p.Name, p.Prose)
-					continue
+				if !told(p, r, planFile(names[i])) {
+					worst = r.Class
 				}
-				fmt.Printf("FAILED  %-40s %s\n", p.Name, p.Prose)
-				for _, c := range complaints {
-					fmt.Printf("  %s\n", c)
-				}
-				if r.Failure != nil {
-					printFailure(r, planFile(names[i]))
-				}
-				if r.Class == sim.Passed {
-					r.Class = sim.Safety
-				}
-				worst = r.Class
+				table.add(p, r)
 			}
+			table.print(os.Stdout)
 			return ended(worst)
 		},
+	}
+}
+
+// told says how a scenario went, and whether it kept its promises.
+func told(p *sim.Plan, r *sim.Result, file string) (ok bool) {
+	complaints := sim.Unmet(p, r)
+	if len(complaints) == 0 {
+		fmt.Printf("ok      %-40s %s\n", p.Name, p.Prose)
+		return true
+	}
+	fmt.Printf("FAILED  %-40s %s\n", p.Name, p.Prose)
+	for _, c := range complaints {
+		fmt.Printf("  %s\n", c)
+	}
+	if r.Failure != nil {
+		printFailure(r, file)
+	}
+	if r.Class == sim.Passed {
+		r.Class = sim.Safety
+	}
+	return false
+}
+
+// withSeries puts the scenarios of a series in the place of its name: "delivery" is
+// all that are called delivery-something.
+func withSeries(names []string) (all []string) {
+	for _, name := range names {
+		var series []string
+		for _, s := range scenarios.Names() {
+			if s == name {
+				series = nil
+				break
+			}
+			if strings.HasPrefix(s, name+"-") {
+				series = append(series, s)
+			}
+		}
+		if series == nil {
+			series = []string{name}
+		}
+		all = append(all, series...)
+	}
+	return all
+}
+
+// outputTable sets side by side what became of the same work, done in several ways.
+type outputTable struct{ rows []outputRow }
+
+type outputRow struct {
+	name string
+	sim.Outputs
+}
+
+// add takes in what a scenario says of outputs, if it does.
+func (t *outputTable) add(p *sim.Plan, r *sim.Result) {
+	for _, x := range p.Expect.Outputs {
+		t.rows = append(t.rows, outputRow{p.Name, sim.OutputsOf(p, x.Group, r.History)})
+	}
+}
+
+func (t *outputTable) print(w io.Writer) {
+	if len(t.rows) < 2 {
+		return
+	}
+	fmt.Fprintf(w, "\n%-28s %8s %8s %8s %8s\n", "of the records to work on", "all", "skipped", "repeated", "exact")
+	for _, o := range t.rows {
+		fmt.Fprintf(w, "%-28s %8d %8d %8d %8d\n", o.name, o.Inputs, o.Skipped, o.Repeated, o.Exact)
 	}
 }
 
