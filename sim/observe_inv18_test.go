@@ -32,7 +32,7 @@ func watch(t *testing.T, seed uint64, see func(w *World, n *Node, out []effect.E
 			seen, w.phase = true, over
 		}
 	}})
-	w.looks = append(w.looks, ofAny)
+	w.looks = looksOf(w.observers)
 	w.play()
 	require.Nil(t, w.failure)
 	require.True(t, seen, "seed %d shows nothing of this any more: take another", seed)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -60,11 +61,8 @@ func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
 	if w.witness != nil {
 		w.witness.stood(n)
 	}
-	about := w.scopeOf(n, in, out)
-	for i, o := range w.observers {
-		if w.looks[i]&about != 0 {
-			o.Stepped(w, n, in, out)
-		}
+	for set := w.looks.at(w.scopeOf(n, in, out)); set != 0; set &= set - 1 {
+		w.observers[bits.TrailingZeros64(set)].Stepped(w, n, in, out)
 	}
 }
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math/bits"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
@@ -23,22 +25,39 @@ const (
 	ofCuts                       // a log is made, deleted, truncated, reset or trimmed
 	ofQuorum                     // the node's part in the quorum may have changed
 	ofAny                        // every step is of this
+	scopes     = iota
 )
 
 // looker is an observer that does not look at every step: Looks names those
 // that it must be told of. It may be told of others.
 type looker interface{ Looks() scope }
 
-// looksOf are the scopes of a list of observers, in its order.
-func looksOf(observers []Observer) []scope {
-	looks := make([]scope, len(observers))
+// looks are the observers of each scope: a bit for each of them, by its place in
+// their list.
+type looks [scopes]uint64
+
+// looksOf are those of a list of at most 64 observers.
+func looksOf(observers []Observer) (l looks) {
 	for i, o := range observers {
-		looks[i] = ofAny
-		if l, ok := o.(looker); ok {
-			looks[i] = l.Looks()
+		of := ofAny
+		if looker, ok := o.(looker); ok {
+			of = looker.Looks()
+		}
+		for bit := range l {
+			if of&(1<<bit) != 0 {
+				l[bit] |= 1 << i
+			}
 		}
 	}
-	return looks
+	return l
+}
+
+// at are those who have something to see in a step.
+func (l *looks) at(about scope) (set uint64) {
+	for ; about != 0; about &= about - 1 {
+		set |= l[bits.TrailingZeros16(uint16(about))]
+	}
+	return set
 }
 
 // scopeOf says what a step was about, once the book has taken it in.

@@ -19,7 +19,7 @@ func TestObserversSeeAllThatTheySayTheyLookAt(t *testing.T) {
 	for _, plan := range plans {
 		told, all := newWorld(plan, Options{}), newWorld(plan, Options{})
 		for i := range all.looks {
-			all.looks[i] = ofAny
+			all.looks[i] = 1<<len(all.observers) - 1
 		}
 		told.play()
 		all.play()

@@ -13,7 +13,11 @@ func Run(plan *Plan, options Options) *Result {
 		w.history.Reuse(*ops)
 	}
 	w.play()
-	return w.result()
+	r := w.result()
+	for _, n := range w.nodes[1:] {
+		n.drive.disk.Drop()
+	}
+	return r
 }
 
 // histories are the memory of histories that were dropped: they are the largest

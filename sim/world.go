@@ -43,7 +43,7 @@ type World struct {
 	marks     [marksEnd]uint64
 	struck    map[FaultKind]uint64 // how often each kind of fault struck
 	observers []Observer
-	looks     []scope // of the observers
+	looks     looks
 	quorum    quorumSeen
 	apart     apart
 	failure   *Failure

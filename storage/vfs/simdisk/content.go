@@ -108,7 +108,9 @@ func (c *content) write(b []byte, off int64) {
 	}
 	n := copy(c.data[off:], b)
 	if end := int(off) + len(b); end > cap(c.data) {
-		c.data = slices.Grow(c.data, max(end-len(c.data), min(3*len(c.data), 64<<10), pageSize/4))
+		larger := append(roomFor(end), c.data...)
+		c.drop()
+		c.data, c.shared = larger, false
 	}
 	c.data = append(c.data, b[n:]...)
 }
@@ -185,7 +187,9 @@ func (c *content) crash(random *chance.Stream, left *Left) {
 	if len(c.dirty) == 0 && int64(len(c.data)) == c.durable {
 		return
 	}
-	c.data, c.shared = slices.Clone(c.data), false
+	data := append(roomFor(len(c.data)), c.data...)
+	c.drop()
+	c.data, c.shared = data, false
 	seen := int64(len(c.data))
 	size := sizeAfterCrash(c.durable, seen, random)
 	if size > seen {
