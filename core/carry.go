@@ -25,14 +25,14 @@ func groupConfig(c Config) group.Config {
 	return group.Config{
 		SessionTimeout: c.Groups.SessionTimeout, HeartbeatInterval: c.Groups.HeartbeatInterval,
 		OffsetRetention: c.Groups.OffsetsRetention, ProducerIdle: c.Tidying.ProducerIdle,
-		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords},
+		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords, MaxBatchBytes: c.Tidying.GroupBatch},
 	}
 }
 
 func txnConfig(c Config) txn.Config {
 	return txn.Config{
 		MaxTimeout: c.Transactions.MaxTimeout, Expiration: c.Transactions.Expiration,
-		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords},
+		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords, MaxBatchBytes: c.Tidying.GroupBatch},
 	}
 }
 
@@ -41,7 +41,7 @@ func controllerConfig(c Config) controller.Config {
 		Quorum: quorum.Config{
 			ClusterID: c.ClusterID, ID: c.ID, Voters: c.Voters,
 			Heartbeat: c.Timing.QuorumHeartbeat, ElectionTimeout: c.Timing.ElectionTimeout,
-			SnapshotEntries: c.Tidying.QuorumEntries, KeepEntries: c.Tidying.QuorumKept,
+			SnapshotEntries: c.Tidying.QuorumEntries, SnapshotBytes: c.Tidying.QuorumBytes, KeepEntries: c.Tidying.QuorumKept,
 			MessageBytes: c.Tidying.QuorumParcel,
 		},
 		Start: c.start(), SessionTimeout: c.Timing.SessionTimeout, ResendAfter: c.Timing.HeartbeatInterval,

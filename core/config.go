@@ -62,11 +62,13 @@ type Transactions struct {
 type Tidying struct {
 	CheckpointBatches int // of one log between two checkpoints; default 4096
 	QuorumEntries     int // of the controller's log between two snapshots; default 10000
+	QuorumBytes       int // of the controller's log between two snapshots; default 1 MiB
 	QuorumKept        int // entries kept below a snapshot for slow voters; default 1000
 	QuorumParcel      int // bytes of entries in one message between controllers, about; default 1 MiB
 	MetadataChanges   int // kept to send brokers only what they lack; default 10000
 	ProducerIDs       int // a broker gets at a time; default 1000
 	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000
+	GroupBatch        int // bytes of one batch in a group shard's log, about; default 512 KiB
 	UnflushedBytes    int // appended and not durable before produces and fetches wait; default 64 MiB
 	// ProducerIdle is how long the state of a silent producer is kept: longer than
 	// any producer tries, and than any message is under way; default a week.

@@ -59,7 +59,7 @@ func (c *Checker) Find(m *Mutation) (Mutant, bool, error) {
 		return Mutant{}, false, err
 	}
 	list := p.mutations()
-	i := slices.IndexFunc(list, func(o Mutation) bool { return o.same(m) && o.Operator == m.Operator })
+	i := slices.IndexFunc(list, func(o Mutation) bool { return o.same(m) && (m.Operator == "" || o.Operator == m.Operator) })
 	if i < 0 {
 		return Mutant{}, false, nil
 	}

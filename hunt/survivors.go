@@ -56,6 +56,18 @@ func LoadSurvivors(file string) ([]Judged, error) {
 	return all, nil
 }
 
+// SampleOf makes a sample of the edits that were judged so, to hunt them again.
+// They have no operator: their texts say what they are.
+func SampleOf(judged []Judged, verdict Judgement) *Sample {
+	s := &Sample{}
+	for i := range judged {
+		if judged[i].Verdict == verdict {
+			s.Fates = append(s.Fates, Fate{Mutant: Mutant{Mutation: judged[i].Mutation}})
+		}
+	}
+	return s
+}
+
 func verdictOn(judged []Judged, m *Mutation) *Judged {
 	for i := range judged {
 		if judged[i].Mutation.same(m) {

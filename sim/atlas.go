@@ -40,8 +40,11 @@ type ailment struct {
 	scars map[record.PartitionID]bool
 	// beside are copies that counted before something beside their records was
 	// hit: see repairs.
-	beside  map[record.PartitionID]bool
-	journal bool // the quorum journal is damaged, and will be found so
+	beside map[record.PartitionID]bool
+	// root: what the node keeps of itself was hit since its last start; unmarked:
+	// logs that it has made since may have no mark.
+	root, unmarked bool
+	journal        bool // the quorum journal is damaged, and will be found so
 	// reserved: an operator is going to replace the disk, and the budget has that.
 	reserved bool
 	// swapped: the disk is not the one that this run of the node had.
@@ -263,7 +266,7 @@ func (a *atlas) swapped(n *Node) {
 	n.forgot = true
 	ail := &a.ails[n.id]
 	ail.swapped = runOnDisk{n.incarnation, true}
-	ail.damaged, ail.failing, ail.journal, ail.reserved = false, false, false, false
+	ail.damaged, ail.failing, ail.journal, ail.reserved, ail.root, ail.unmarked = false, false, false, false, false, false
 	clear(ail.hits)
 	clear(ail.scars)
 	clear(ail.beside)
@@ -430,26 +433,27 @@ func (w *World) strikeDisk(f *activeFault) {
 			f.undo = append(f.undo, func() { d.disk.FailSync(0, d.chaos) })
 		}
 	case FlipBits, LoseFile, Misdirect:
-		w.rot(n, f.plan.Kind)
+		w.rot(n, f.plan)
 	}
 }
 
 // rot damages durable data.
-func (w *World) rot(n *Node, kind FaultKind) {
+// Of a fault that names a topic only the logs of that are hit.
+func (w *World) rot(n *Node, f *Fault) {
 	if !n.up || !w.atlas.mayDamage(n) {
 		return
 	}
 	d := &n.drive
 
 	limit := func(path string, durable int64) int64 {
-		if !isLogFile(path) {
+		if !isLogFile(path) || f.Topic != "" && !w.isOf(path, f.Topic) {
 			return 0
 		}
 		return min(durable, d.store.Guarded(path))
 	}
 	var hit simdisk.Damage
 	var ok bool
-	switch kind {
+	switch f.Kind {
 	case FlipBits:
 		if d.chaos.OneIn(3) {
 			hit, ok = d.disk.SpoilSector(d.chaos, limit)
@@ -468,6 +472,16 @@ func (w *World) rot(n *Node, kind FaultKind) {
 	if w.tracing {
 		w.tell("node %d: %s of %s at byte %d", n.id, hit.Kind, hit.Path, hit.Offset)
 	}
+}
+
+// isOf says whether a file belongs to a log of a topic.
+func (w *World) isOf(path, topic string) bool {
+	image := w.newest()
+	if image == nil {
+		return false
+	}
+	t := image.TopicNamed(topic)
+	return t != nil && strings.HasPrefix(path, strconv.FormatUint(uint64(t.ID), 10)+"-")
 }
 
 // resume lets the lanes go on after a stall.

@@ -82,9 +82,11 @@ type replicaBook struct {
 	// forgetful: recovery found damage, and nothing that tells what producers did
 	// in records that were retired.
 	forgetful bool
-	heard     heardOf
-	doomed    int    // deletions that the disk has still to carry out
-	stamp     uint64 // the step in which it was last touched
+	// revived: recovery found damage, and with it records that were retired.
+	revived bool
+	heard   heardOf
+	doomed  int    // deletions that the disk has still to carry out
+	stamp   uint64 // the step in which it was last touched
 
 	view     replica.View  // after the step at hand
 	was      glance        // before it
@@ -119,6 +121,8 @@ type logFacts struct {
 type nodeBook struct {
 	journal []uint64 // digests of the durable frames of the quorum journal
 	torn    effect.Effect
+	// snapshot and grown are the bytes of its first frame and of those behind it.
+	snapshot, grown int
 }
 
 func newBook() *book {
@@ -304,8 +308,9 @@ func (b *book) journalled(n *Node, frames []effect.Effect) {
 		switch e := e.(type) {
 		case effect.SaveQuorum:
 			nb.journal = append(nb.journal, digestFrame(e.Frame))
+			nb.grown += len(e.Frame)
 		case effect.ReplaceQuorum:
-			nb.journal = nb.journal[:0]
+			nb.journal, nb.snapshot, nb.grown = nb.journal[:0], len(e.Frames[0]), 0
 			n.world.atlas.journalReplaced(n.id)
 			for _, f := range e.Frames {
 				nb.journal = append(nb.journal, digestFrame(f))

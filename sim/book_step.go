@@ -75,7 +75,7 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
 		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
-		r.forgetful = false
+		r.forgetful, r.revived = false, false
 		r.deaf(n.world)
 	}
 }
@@ -98,6 +98,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		}
 		n.world.atlas.repairs(n.id, f)
 		l := &r.disk
+		r.revived = f.Start < l.start && f.Damage != ""
 		l.cut(f.End)
 		l.trim(f.Start)
 		l.start, l.end = f.Start, f.End
@@ -123,7 +124,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 func (r *replicaBook) gone() {
 	r.disk.reset(0)
 	r.memory.reset(0)
-	r.durable, r.told, r.cut, r.verified, r.knew, r.forgetful = 0, 0, 0, 0, 0, false
+	r.durable, r.told, r.cut, r.verified, r.knew, r.forgetful, r.revived = 0, 0, 0, 0, 0, false, false
 }
 
 // crashed and swapped note what a process or a disk took with it.
@@ -136,7 +137,7 @@ func (b *book) swapped(n *Node) {
 		}
 	}
 	nb := b.node(n.id)
-	nb.journal, nb.torn = nil, nil
+	nb.journal, nb.torn, nb.snapshot, nb.grown = nil, nil, 0, 0
 }
 
 // read notes what a read of records gave.

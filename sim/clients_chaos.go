@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"strconv"
 
@@ -283,21 +285,54 @@ func (c *chaos) wrong(u *user) message.Request {
 	case 9, 10, 11, 12:
 		return c.wrongSetting(u)
 	case 13: // a good checksum over a record that is none
+		at := record.HeaderSize
+		switch c.n % 3 { // not the only one, or with a number that is longer than it may be
+		case 0:
+			batch, at = c.second(u)
+			m.Partitions[0].Records = batch
+		case 1:
+			m.Partitions[0].Records = longNumber(batch)
+			return m
+		}
 		switch r.Below(5) {
 		case 0: // it ends in no number of headers
 			batch[len(batch)-1] = 0x01
 		case 1:
 			batch[len(batch)-1] = 0x80
 		case 2: // it is longer than its batch
-			batch[record.HeaderSize] = 0x7e
+			batch[at] = 0x7e
 		case 3: // or of less than no length
-			batch[record.HeaderSize] = 0x01
+			batch[at] = 0x01
 		default: // it ends before the number of its headers
-			batch[record.HeaderSize] -= 2
+			batch[at] -= 2
 		}
 		record.SetProducer(batch, record.NoProducerID, -1, -1)
 	}
 	return m
+}
+
+// second is a batch of two records, and where the second begins.
+func (c *chaos) second(u *user) (batch []byte, at int) {
+	now := u.clock.now(u.world.now).Wall
+	var b record.Builder
+	if errors.Join(b.Append(now, nil, []byte("first"), nil), b.Append(now, nil, []byte("second"), nil)) != nil {
+		panic("sim: two small records do not fit a batch")
+	}
+	batch = b.Build()
+	return batch, record.HeaderSize + 1 + int(batch[record.HeaderSize]/2)
+}
+
+// longNumber writes the offset of the only record of a batch, which is 0, in six bytes:
+// one more than a number of 32 bits can have.
+func longNumber(batch []byte) []byte {
+	const at, more = record.HeaderSize + 3, 5
+	out := append(bytes.Clone(batch[:at]), 0x80, 0x80, 0x80, 0x80, 0x80)
+	out = append(out, batch[at:]...)
+	out[record.HeaderSize] += 2 * more
+	size := binary.BigEndian.Uint32(out[8:]) + more
+	binary.BigEndian.PutUint32(out[8:], size)
+	record.SetProducer(out, record.NoProducerID, -1, -1)
+	return out
 }
 
 // wrongTopic is a topic with one fault, or with all of them: one that is refused

@@ -24,6 +24,7 @@ type drive struct {
 	store *storage.Store
 	time  *chance.Stream // latencies
 	chaos *chance.Stream // what crashes and damage do
+	rare  *chance.Stream // and what the kinds do that came last
 
 	logs map[record.PartitionID]*openLog
 
@@ -45,6 +46,8 @@ type drive struct {
 	armed         bool  // a crash inside an operation is armed
 	armedAs       death
 	fullOnPurpose bool        // a fault has taken the room away
+	failRecovery  int64       // the operation of the next start that fails; 0: none
+	failures      int64       // of the disk that were spoken of
 	exact         *ExactCrash // the power goes now, as the plan says
 	done          []effect.Input
 }
@@ -68,11 +71,15 @@ func (d *drive) init(n *Node) {
 	d.disk = simdisk.New()
 	d.time = n.random.Split("disk/latency")
 	d.chaos = n.random.Split("disk/chaos")
+	d.rare = n.random.Split("disk/rare")
 	d.slow = 1
 }
 
 func (d *drive) options() storage.Options {
 	o := storage.Options{ClusterID: clusterID, NodeID: d.node.node(), CacheBytes: 256 << 10, MarksEvery: 16, JournalReserve: 16 << 10}
+	if c := d.node.world.plan.Disk.Cache; c != 0 {
+		o.CacheBytes = int64(c)
+	}
 	if s := d.node.settings; s != nil {
 		o.CacheBytes, o.MarksEvery = or(int64(s.Cache), o.CacheBytes), or(s.Marks, o.MarksEvery)
 	}
@@ -83,6 +90,12 @@ func (d *drive) options() storage.Options {
 // node stays down and tries again a little later.
 func (d *drive) open() (effect.Recovered, bool) {
 	w := d.node.world
+	if d.failRecovery > 0 {
+		w.atlas.ails[d.node.id].failing = true
+		d.disk.FailOp(0, d.failRecovery, d.rare)
+		d.failRecovery = 0
+	}
+	w.atlas.beforeStart(d.node)
 	store, found, err := storage.Open(d.disk, d.options(), d.node.random.Split("disk").Uint64()+uint64(d.node.run))
 	if d.disk.Crashed() {
 		w.mark(markCrashedInRecovery)
@@ -90,6 +103,7 @@ func (d *drive) open() (effect.Recovered, bool) {
 		d.node.startIn(100 * Millisecond)
 		return found, false
 	}
+	d.heard("a start", false, err)
 	if err != nil {
 		// An empty disk without room for the least bytes of a data folder is refused.
 		if !(errors.Is(err, storage.ErrNoRoom) && d.fullOnPurpose) && !w.atlas.excuses(d.node, err) {
@@ -101,6 +115,8 @@ func (d *drive) open() (effect.Recovered, bool) {
 	}
 	d.store = store
 	d.disarm()
+	d.disk.FailOp(0, 0, nil)
+	w.atlas.ails[d.node.id].root, w.atlas.ails[d.node.id].unmarked = false, false
 	d.recovered(&found)
 	d.logs = make(map[record.PartitionID]*openLog, len(found.Logs))
 	for i := range found.Logs {
@@ -158,6 +174,7 @@ func (d *drive) startRead(e effect.Effect) {
 		results := make([]effect.ReadResult, len(e.Slices))
 		for i, s := range e.Slices {
 			results[i].Batches, results[i].Err = d.store.Read(s)
+			d.heard("a read", true, results[i].Err)
 			d.node.world.book.read(d.node, s, &results[i])
 		}
 		in = effect.ReadDone{Token: e.Token, Results: results}
@@ -165,6 +182,7 @@ func (d *drive) startRead(e effect.Effect) {
 		after *= 2
 		t := effect.TimeFound{Token: e.Token}
 		t.Found, t.Offset, t.Timestamp, t.Err = d.store.FindTime(e)
+		d.heard("a search", true, t.Err)
 		in = t
 	}
 	var slot uint64
@@ -293,7 +311,9 @@ func (d *drive) change(e effect.Effect) error {
 	w, n := d.node.world, d.node
 	switch e := e.(type) {
 	case effect.Append:
-		if err := d.store.Append(e); err != nil {
+		err := d.store.Append(e)
+		d.heard("an append", false, err)
+		if err != nil {
 			return err
 		}
 		l := d.logs[e.Log]
@@ -310,7 +330,9 @@ func (d *drive) change(e effect.Effect) error {
 		d.startRead(e)
 		return nil
 	}
-	if err := d.store.Do(e); err != nil {
+	err := d.store.Do(e)
+	d.heard("a change of a log", false, err)
+	if err != nil {
 		return err
 	}
 	if l := d.logs[logOf(e)]; l != nil {
@@ -352,7 +374,9 @@ func (d *drive) flushed() {
 		if d.logs[f.in.Log] != f.log {
 			continue
 		}
-		if err := d.store.Flush(f.in.Log); err != nil {
+		err := d.store.Flush(f.in.Log)
+		d.heard("a flush", false, err)
+		if err != nil {
 			if errors.Is(err, storage.ErrNoRoom) {
 				d.want = append(d.want, f)
 				continue
@@ -387,6 +411,7 @@ func (d *drive) journalled() {
 		}
 		err = d.store.SaveQuorum(frames...)
 	}
+	d.heard("a save of the quorum journal", false, err)
 	if errors.Is(err, storage.ErrNoRoom) {
 		d.schedule(evJournal, 0, 500*Millisecond)
 		return

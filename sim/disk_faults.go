@@ -78,6 +78,7 @@ func (d *drive) finish() (all bool) {
 // written. Only of a store that has then closed without a word all is durable.
 func (d *drive) close(clean bool) {
 	err := d.store.Close(clean)
+	d.heard("a close", false, err)
 	if err != nil && !d.node.world.atlas.excuses(d.node, err) {
 		d.node.world.fail("INV-11", d.node.id, "storage fails on a disk that is well", "node %d cannot close its store: %v", d.node.id, err)
 	}

@@ -91,6 +91,8 @@ func (w *World) strike(f *activeFault) {
 		w.addBroker(w.target(f.plan))
 	case CrashInside, Retune, HalfOpen, NarrowLink, FailWrite, DamageFile, DamageJournal, SlowClient:
 		w.strikeMore(f)
+	case FailOp, FailRecovery, DamageRoot, LoseFolder, CutFile:
+		w.strikeRare(f)
 	case SlowReads:
 		w.slowReads(f)
 	case Usurp:

@@ -143,7 +143,7 @@ func (w *World) rotBeside(n *Node) {
 // may have forgotten something then. The voter finds out when it starts next. At
 // the end of the fault an operator does what it asks for: it replaces the disk.
 func (w *World) rotJournal(f *activeFault, n *Node) {
-	if n == nil || !n.up || !n.votes() || !w.atlas.mayForget(n) || !w.atlas.affords(n.id) {
+	if n == nil || !n.up || !n.votes() || w.atlas.ails[n.id].root || !w.atlas.mayForget(n) || !w.atlas.affords(n.id) {
 		return
 	}
 	d := &n.drive

@@ -129,6 +129,10 @@ const (
 	markStableBehind
 	markAbortedSkipped
 	markTransactionsMoved
+	markOpFailed
+	markRootDamaged
+	markStray
+	markCopySpoilt
 	marksEnd
 )
 
@@ -252,6 +256,10 @@ var markNames = [marksEnd]string{
 	markStableBehind:          "a reader was held back by an open transaction",
 	markAbortedSkipped:        "aborted records were passed over by a reader",
 	markTransactionsMoved:     "transactions moved to another coordinator",
+	markOpFailed:              "a failure of a file operation was spoken of",
+	markRootDamaged:           "what a node keeps of itself was damaged",
+	markStray:                 "a message came that was not for its receiver",
+	markCopySpoilt:            "records reached a follower spoilt",
 }
 
 // mark counts that a rare state was reached.

@@ -49,6 +49,7 @@ type Node struct {
 	forgot      bool              // its disk was swapped, and its votes with it; see atlas.forgetful
 	others      []message.Setting // what its own configuration file says
 	listed      []message.NodeID  // the voters in that file; nil: those of the plan
+	strays      *chance.Stream    // what comes that is not for it
 	settings    *Settings         // what a Retune started it with; nil: the plan's
 	crashLoops  int               // how often it dies again while it recovers
 }
@@ -69,6 +70,7 @@ func newNode(w *World, id int32) *Node {
 		tokens: map[message.Token]caller{},
 	}
 	n.clock = newClock(message.Time(n.random.Split("clock").Below(int64(1000 * Second))))
+	n.strays = n.random.Split("strays")
 	n.drive.init(n)
 	return n
 }
@@ -169,12 +171,13 @@ func (n *Node) receive(p *simnet.Packet) {
 	}
 	switch p.Kind {
 	case simnet.Message:
-		from, m := message.NodeID(p.From), p.Msg
+		from, m := message.NodeID(p.From), n.spoilCopy(p.Msg)
 		w.net.Done(p)
 		if w.tracing {
 			w.tell("node %d <- node %d %s", n.id, from, describe(m))
 		}
 		n.step(effect.Received{From: from, Msg: m})
+		n.stray(from, m)
 	case simnet.Request:
 		m := p.Msg.(message.Request)
 		n.lastToken++

@@ -135,8 +135,13 @@ func (o *exactRecovery) journal(w *World, n *Node, found *effect.Recovered) {
 
 // take makes what was found the journal that is judged from here on.
 func (o *exactRecovery) take(nb *nodeBook, found *effect.Recovered) {
-	nb.journal = nb.journal[:0]
-	for _, f := range found.Journal {
+	nb.journal, nb.snapshot, nb.grown = nb.journal[:0], 0, 0
+	for i, f := range found.Journal {
 		nb.journal = append(nb.journal, digestFrame(f))
+		if i == 0 {
+			nb.snapshot = len(f)
+		} else {
+			nb.grown += len(f)
+		}
 	}
 }

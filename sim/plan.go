@@ -55,6 +55,12 @@ type ClusterPlan struct {
 	// Parcel is how many bytes of entries controllers pack into one message, at
 	// least one entry; 0: the core's default, into which all goes at once.
 	Parcel int `json:"parcel,omitempty"`
+	// QuorumBytes is how many bytes of entries pile up before controllers take a
+	// snapshot; 0: the core's default, which no run reaches.
+	QuorumBytes int `json:"quorumBytes,omitempty"`
+	// GroupBatch is how many bytes of records a coordinator appends in one batch: a
+	// decision that needs more can be cut by a crash. 0: the core's default.
+	GroupBatch int `json:"groupBatch,omitempty"`
 	// Unflushed is how many bytes a broker appends ahead of its flushes before it
 	// holds producers back; 0: the core's default, which no run reaches.
 	Unflushed int `json:"unflushed,omitempty"`
@@ -117,6 +123,11 @@ type NetworkPlan struct {
 	Reorder   int  `json:"reorder,omitempty"`   // per million of messages that overtake others
 	Queue     int  `json:"queue,omitempty"`     // messages in flight on one link before it overflows; 0: 10000
 	Spoil     int  `json:"spoil,omitempty"`     // one in so many answers with records that reach a client spoilt; 0: none
+	// SpoilCopies is one in so many answers with records that reach a follower
+	// spoilt; 0: none. Stray is behind one in so many messages of controllers comes
+	// one that is not for its receiver, or that nobody can read; 0: behind none.
+	SpoilCopies int `json:"spoilCopies,omitempty"`
+	Stray       int `json:"stray,omitempty"`
 }
 
 // DiskPlan is how the disks of the cluster behave all the time.
@@ -128,6 +139,7 @@ type DiskPlan struct {
 	Read       Span `json:"read"`                 // one read
 	ReadTail   int  `json:"readTail,omitempty"`   // per mille of reads that take TailScale longer
 	Segment    int  `json:"segment,omitempty"`    // bytes of a segment; 0: the core's default
+	Cache      int  `json:"cache,omitempty"`      // bytes of the newest batches kept in memory; 0: 256 KiB; below 0: none
 	TornShare  int  `json:"tornShare,omitempty"`  // percent of crashes that come inside a file operation
 	LossyShare int  `json:"lossyShare,omitempty"` // percent of crashes that lose unflushed pages
 	// Steady lets each operation take its median time, or the long one.

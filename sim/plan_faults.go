@@ -71,6 +71,12 @@ const (
 	SlowReads     FaultKind = "slow-reads"     // each read of a node takes up to Strength milliseconds longer
 	Usurp         FaultKind = "usurp"          // whoever is elected to lead the controllers is cut off within Strength milliseconds, until the next one is
 	SlowClient    FaultKind = "slow-client"    // a member takes Strength milliseconds more for each poll
+	// Of disks, where others seldom strike.
+	FailOp       FaultKind = "fail-op"       // one of the next file operations of kind Strength fails: see simdisk.Op
+	FailRecovery FaultKind = "fail-recovery" // the process dies, and the Strength-th file operation of its next start fails
+	DamageRoot   FaultKind = "damage-root"   // what a node keeps of itself is damaged: 1 both copies of a mark, 2 one, 3 all marks, 4 one copy of the identity, 5 the mark of a clean end
+	LoseFolder   FaultKind = "lose-folder"   // the folder of a log is gone
+	CutFile      FaultKind = "cut-file"      // a segment has lost its end
 )
 
 // everyNode as a Node strikes all of them.

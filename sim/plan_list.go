@@ -63,6 +63,11 @@ var faultProse = map[FaultKind]string{
 	DamageJournal: "a voter's journal is damaged; at the end an operator replaces the disk",
 	SlowReads:     "each read takes up to Strength milliseconds longer",
 	Usurp:         "who is elected to lead the controllers is cut off within Strength milliseconds, until the next one is",
+	FailOp:        "one of the next file operations of kind Strength fails",
+	FailRecovery:  "dies, and the Strength-th file operation of its next start fails",
+	DamageRoot:    "marks, identity or clean mark of a node are damaged",
+	LoseFolder:    "the folder of a log is gone",
+	CutFile:       "a segment has lost its end",
 	SlowClient:    "a member takes Strength milliseconds more for each poll",
 }
 

@@ -41,6 +41,7 @@ func newPlan(seed uint64, of family) *Plan {
 	p.Network = drawNetwork(r.Split("network"))
 	p.Disk = drawDisk(r.Split("disk"))
 	drawMore(r, p)
+	drawRare(r.Split("rare"), p)
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
 	drawSparse(r.Split("sparse"), p)
 	drawAbsent(r.Split("absent"), p)

@@ -77,7 +77,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	var faults []Fault
 	from, to := p.Phases.Warm, p.Phases.Warm+p.Phases.Faults
 	quiet := drawQuiet(r.Split("quiet"), from, to)
-	for _, s := range append(swarms(), rarer()...) {
+	for _, s := range slices.Concat(swarms(), rarer(), rarest()) {
 		d := &faultDraw{r: r.Split(s.name), plan: p}
 		if !on(&s, d.r) {
 			continue
@@ -100,6 +100,9 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawForgetfulVoters(r.Split("forgetful voters"), p)...)
 	faults = append(faults, drawArrivals(r.Split("arrivals"), p)...)
 	faults = append(faults, drawGivingUp(r.Split("giving up"), p)...)
+	faults = append(faults, drawShardDamage(r.Split("shard damage"), p)...)
+	faults = append(faults, drawRelapses(r.Split("relapses"), p)...)
+	faults = append(faults, drawRareFaults(r.Split("rare"), faults)...)
 	faults = append(faults, drawDiscoveries(r.Split("discoveries"), faults)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {

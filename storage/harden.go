@@ -1,14 +1,14 @@
 package storage
 
-import (
-	"errors"
-	"io/fs"
-)
+import "errors"
 
 // preserve makes durable what is there of a damaged log, so that the next start
 // finds the same.
 func (r *recovery) preserve() error {
 	p := r.p
+	if r.gone {
+		return r.remake()
+	}
 	if r.clean {
 		return nil
 	}
@@ -32,9 +32,19 @@ func (r *recovery) preserve() error {
 			return err
 		}
 	}
-	err := p.store.fs.SyncDir(p.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the folder itself is missing
+	return p.store.fs.SyncDir(p.dir)
+}
+
+// remake makes the folder of a log again that is missing: else nothing but its mark
+// tells that there was one, and could be lost as well before the core has said so.
+func (r *recovery) remake() error {
+	d := r.p.store.fs
+	err := d.Mkdir(r.p.dir)
+	if err == nil {
+		err = d.SyncDir("")
+	}
+	if errors.Is(err, ErrNoRoom) {
+		return nil // there is the mark
 	}
 	return err
 }

@@ -30,6 +30,7 @@ type recovery struct {
 	floor record.Offset // all below was durable
 
 	state   []byte // of the checkpoint
+	gone    bool   // the folder itself is missing
 	apart   bool   // the file of epochs and its copy differ
 	untold  bool   // a checkpoint was there, is needed, and cannot be read
 	indexed int64  // bytes of the last segment that its index file tells of; -1: unknown
@@ -63,7 +64,7 @@ func (r *recovery) run() error {
 	p := r.p
 	p.start = max(r.was.start, 0)
 	if len(p.segments) == 0 {
-		if !r.known {
+		if !r.known && !r.was.suspect { // else it may have had a mark, and segments
 			return errNeverWas
 		}
 		return r.report(p.start, 0, 0, "there is no segment")
@@ -118,6 +119,7 @@ func (r *recovery) list() error {
 	p := r.p
 	list, err := p.store.fs.ReadDir(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		r.gone = true
 		return nil
 	}
 	if err != nil {

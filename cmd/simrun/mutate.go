@@ -25,6 +25,7 @@ type mutation struct {
 	limit                time.Duration
 	file, again, resume  string
 	scoreboard           string
+	judged               string
 }
 
 func mutateCommand() *cobra.Command {
@@ -41,7 +42,8 @@ that the unedited code passes. Printed are the score and the survivors: edits th
 nobody noticed.`,
 		Example: `  simrun mutate --sample 50 --seed 7 --json fates.json
   simrun mutate --resume fates.json                  # after an interruption
-  simrun mutate --again fates.json --seeds 5000 --json more.json`,
+  simrun mutate --again fates.json --seeds 5000 --json more.json
+  simrun mutate --judged blind --seeds 400           # what scenarios/survivors.yaml calls so`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -60,7 +62,8 @@ nobody noticed.`,
 	c.Flags().StringVar(&m.again, "again", "", "hunt only the survivors of this file again, and take the rest from it")
 	c.Flags().StringVar(&m.resume, "resume", "", "go on with an interrupted hunt from the file that it has kept, and keep it there")
 	c.Flags().StringVar(&m.scoreboard, "scoreboard", "", "write the outcome into this page, as docs/scoreboard.md")
-	c.MarkFlagsMutuallyExclusive("again", "resume")
+	c.Flags().StringVar(&m.judged, "judged", "", "hunt the edits that scenarios/survivors.yaml calls blind, closed or equivalent")
+	c.MarkFlagsMutuallyExclusive("again", "resume", "judged")
 	return c
 }
 
@@ -77,7 +80,7 @@ func (m *mutation) run(ctx context.Context, budgeted bool) error {
 	if err != nil {
 		return err
 	}
-	sample, open, err := m.draw(checker, budgeted)
+	sample, open, err := m.draw(checker, judged, budgeted)
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,13 @@ func (m *mutation) run(ctx context.Context, budgeted bool) error {
 
 // draw makes the sample, or takes it from a file; open are the indices of those
 // that are to be hunted.
-func (m *mutation) draw(checker *hunt.Checker, budgeted bool) (sample *hunt.Sample, open []int, err error) {
+func (m *mutation) draw(checker *hunt.Checker, judged []hunt.Judged, budgeted bool) (sample *hunt.Sample, open []int, err error) {
+	if m.judged != "" {
+		sample = hunt.SampleOf(judged, hunt.Judgement(m.judged))
+		sample.Seed, sample.Dirs, sample.Budget = m.seed, m.dirs, m.budget
+		open, err = sample.Open(checker)
+		return sample, open, err
+	}
 	if m.again == "" && m.resume == "" {
 		mutants, err := checker.Draw(m.dirs, m.without, m.sample, m.seed)
 		if err != nil {

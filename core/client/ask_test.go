@@ -119,6 +119,23 @@ func TestEveryBootstrapAddressIsTried(t *testing.T) {
 	require.Equal(t, map[string]bool{"a:1": true, "b:1": true}, seen)
 }
 
+// Chance chooses the first address. From there it goes round: an address that does not
+// answer is not tried again before the others.
+func TestAnAddressThatDoesNotAnswerWaitsForTheOthers(t *testing.T) {
+	s := newPlay(t, func(c *Config) { c.Bootstrap = []string{"a:1", "b:1", "c:1", "d:1", "e:1"} })
+	s.publish(0, "a")
+	for range 3 {
+		seen := map[string]bool{}
+		for range 5 {
+			c, _ := next[*message.Metadata](s)
+			seen[c.Address] = true
+			s.step(Failed{c.Call, Unsent})
+			s.pass(2 * message.Second)
+		}
+		require.Len(t, seen, 5)
+	}
+}
+
 // A broker that is cut off from the controller answers, but what it tells is
 // old and stays old.
 func TestNoBrokerIsAskedForEver(t *testing.T) {

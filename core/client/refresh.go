@@ -16,6 +16,7 @@ type refresher struct {
 	age      alarm // the picture is old
 	last     message.Time
 	streak   int // refreshes with hardly a pause in between
+	turn     int // behind the address that was asked last; see anyNode
 }
 
 func (r *refresher) init(m *cluster) {
@@ -86,7 +87,8 @@ func (m *cluster) pause(ok bool) {
 // anyNode is a broker that can be asked anything: one of those that are not
 // known to be unreachable; else a bootstrap address, or a broker that may have
 // come back. Chance chooses, each time anew: a broker that answers but is cut
-// off from the controller would tell the same old picture for ever.
+// off from the controller would tell the same old picture for ever. After an address
+// that has not answered comes the next one: chance might choose the same for long.
 func (m *cluster) anyNode() (target, bool) {
 	now := m.c.now.Mono
 	if n := len(m.brokers); n > 0 {
@@ -104,8 +106,12 @@ func (m *cluster) anyNode() (target, bool) {
 		return target{}, false
 	}
 	at := int(m.c.choice.Below(int64(all)))
+	if r := &m.refresh; r.failures > 0 && r.turn > 0 {
+		at = r.turn % all
+	}
 	for i := range all {
 		turn := (at + i) % all
+		m.refresh.turn = turn + 1
 		if turn < len(seeds) {
 			return target{address: seeds[turn]}, true
 		}

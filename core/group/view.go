@@ -152,6 +152,30 @@ func (c *Coordinator) EachInstance(visit func(group, instance, member string) bo
 	}
 }
 
+// Deadline is how long a member has to give up what it is to give up.
+type Deadline struct {
+	Group, Member string
+	Revoking      int          // partitions that it is to give up
+	RevokeBy      message.Time // of the coordinator's node; Never: there is none
+}
+
+// EachDeadline visits the members of the groups in the shards that serve: by shard,
+// group and member. It stops when visit returns false.
+func (c *Coordinator) EachDeadline(visit func(d Deadline) bool) {
+	for _, s := range c.shards.Books() {
+		if s.Phase() != ledger.Serving {
+			continue
+		}
+		for _, name := range order.Keys(s.state.groups) {
+			for _, m := range s.state.groups[name].seats {
+				if !visit(Deadline{name, m.id, len(m.revoking), m.revokeEnds}) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Digest is a hash of the whole replicated state of a shard; ok is false while
 // it is not serving. Equal states have equal digests. It includes what is
 // pending.

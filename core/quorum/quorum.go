@@ -208,9 +208,6 @@ func (q *Quorum) start(now message.Time) {
 	q.opened = Term(q.journal.snapshotTerm)
 	q.digest = q.journal.snapshotDigest
 	q.adopt(now, q.journal.present.members)
-	for _, e := range q.journal.entries {
-		q.grown += entryCost(e.GetData())
-	}
 	q.wait(now)
 	if q.alone() {
 		q.deadline = now

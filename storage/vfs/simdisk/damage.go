@@ -21,6 +21,8 @@ const (
 	Misdirect Kind = "misdirect"
 	Lose      Kind = "lose"
 	Unread    Kind = "unread"
+	Cut       Kind = "cut"
+	LoseAll   Kind = "lose folder"
 )
 
 // Damage is what a fault did to durable data.
@@ -98,6 +100,19 @@ func (c *content) rot(off int64, b []byte) {
 			copy(p.old[from-first:], b[from-off:])
 		}
 	}
+}
+
+// cut makes a file end at an offset below its durable end, at once and for good.
+func (c *content) cut(at int64) {
+	c.own()
+	c.bad = slices.DeleteFunc(c.bad, func(n int64) bool { return n*sectorSize >= at })
+	c.dirty = slices.DeleteFunc(c.dirty, func(p page) bool { return p.number*pageSize >= at })
+	for i := range c.dirty {
+		if p := &c.dirty[i]; p.kept {
+			p.old = p.old[:min(int64(len(p.old)), at-p.number*pageSize)]
+		}
+	}
+	c.data, c.durable = c.data[:at:at], at
 }
 
 // FlipBit turns one bit of durable data, on the disk and in the page cache.
@@ -181,4 +196,60 @@ func (d *Disk) LoseFile(random *chance.Stream, limit Limit) (Damage, bool) {
 	v.in.seen.unset(v.name)
 	v.in.durable.unset(v.name)
 	return Damage{Kind: Lose, Path: v.path, Size: int64(len(v.file.data))}, true
+}
+
+// LoseFolder lets one folder vanish with all that is in it, if its name is durable.
+// limit spares those for whose path, which ends in a slash, it returns 0. Who has a
+// file of it open can still read and write that.
+func (d *Disk) LoseFolder(random *chance.Stream, limit Limit) (Damage, bool) {
+	var fit []entry
+	for _, e := range d.root.durable {
+		i, found := d.root.seen.find(e.name)
+		if e.dir != nil && found && d.root.seen[i].is(e) && (limit == nil || limit(e.name+"/", 1) > 0) {
+			fit = append(fit, e)
+		}
+	}
+	if len(fit) == 0 {
+		return Damage{}, false
+	}
+	v := fit[random.Below(int64(len(fit)))]
+	for _, e := range v.dir.seen {
+		d.forget(e)
+	}
+	for _, of := range []names{v.dir.seen, v.dir.durable} {
+		for _, e := range of {
+			if e.file != nil {
+				e.file.lost = true
+			}
+		}
+	}
+	d.root.seen.unset(v.name)
+	d.root.durable.unset(v.name)
+	return Damage{Kind: LoseAll, Path: v.name + "/"}, true
+}
+
+// CutFile takes away what is durable of a file from some byte on, and all behind it,
+// as a system may that forgets how long a file was. False: there is nothing that may
+// be hit.
+func (d *Disk) CutFile(random *chance.Stream, limit Limit) (Damage, bool) {
+	v, off, ok := pick(d.victims(limit), random)
+	if !ok {
+		return Damage{}, false
+	}
+	size := int64(len(v.file.data))
+	v.file.cut(off)
+	d.count(v.file, int(size))
+	return Damage{Kind: Cut, Path: v.path, Offset: off, Size: size - off}, true
+}
+
+// FlipAt turns one bit at a place of a file that is durable there, as FlipBit does.
+// False: there is no such file, or it is not.
+func (d *Disk) FlipAt(path string, off int64, bit uint8) (Damage, bool) {
+	for _, v := range d.victims(nil) {
+		if v.path == path && off < v.limit {
+			v.file.rot(off, []byte{v.file.data[off] ^ 1<<bit})
+			return Damage{Kind: Flip, Path: path, Offset: off, Size: 1, Bit: bit}, true
+		}
+	}
+	return Damage{}, false
 }

@@ -24,7 +24,7 @@ import (
 // of Crash or Kill, and what a file gives that was opened before it.
 var ErrCrashed = errors.New("simdisk: the node that used the disk has crashed")
 
-// ErrIO is the failure that FailSync and FailWrite inject.
+// ErrIO is the failure that FailSync, FailWrite and FailOp inject.
 var ErrIO = errors.New("simdisk: input/output error")
 
 // Disk is a simulated disk and the page cache in front of it.
@@ -45,6 +45,9 @@ type Disk struct {
 	exactHit  bool
 	syncFails countdown
 	failWrite countdown
+	failOp    countdown
+	failOnly  Op    // what failOp counts; 0: every operation
+	failures  int64 // injected ones that came
 }
 
 // Stats counts what was asked of a disk since it was made.
@@ -127,6 +130,19 @@ func (d *Disk) FailSync(n int64, random *chance.Stream) { d.syncFails.arm(n, ran
 // was taken. 0 disarms.
 func (d *Disk) FailWrite(n int64, random *chance.Stream) { d.failWrite.arm(n, random) }
 
+// FailOp lets the n-th operation of one kind from now on (only 0: of any kind) fail
+// with ErrIO. A write is then taken in part, a failed sync of a file leaves what one
+// of FailSync does, and any other operation is done or not done. The names in a folder
+// whose sync has failed may be durable, or not yet, or taken for durable although
+// they are not. 0 disarms.
+func (d *Disk) FailOp(only Op, n int64, random *chance.Stream) {
+	d.failOp.arm(n, random)
+	d.failOnly = only
+}
+
+// Failures counts the failures that were injected, since the disk was made.
+func (d *Disk) Failures() int64 { return d.failures }
+
 // SetCapacity limits the sum of all file sizes, in bytes. Less than what is
 // used is allowed: then nothing can grow. 0: no limit.
 func (d *Disk) SetCapacity(bytes int64) { d.capacity = bytes }
@@ -164,7 +180,20 @@ func (d *Disk) begin(op Op) (skip bool, err error) {
 		d.crashed = true
 		return d.crashIn.random.OneIn(2), ErrCrashed
 	}
+	if (d.failOnly == 0 || d.failOnly == op) && d.failOp.due() {
+		d.failures++
+		return d.failOp.random.OneIn(2), ErrIO
+	}
 	return false, nil
+}
+
+// first is the error of an operation that was to end with one, and had another reason
+// to fail besides.
+func first(end, other error) error {
+	if end != nil {
+		return end
+	}
+	return other
 }
 
 // newLife makes all that is open useless.
@@ -173,7 +202,7 @@ func (d *Disk) newLife() {
 	d.locked = nil
 	clear(d.open)
 	d.crashed = false
-	d.crashIn, d.syncFails, d.failWrite = countdown{}, countdown{}, countdown{}
+	d.crashIn, d.syncFails, d.failWrite, d.failOp = countdown{}, countdown{}, countdown{}, countdown{}
 	d.exactHit = false
 }
 

@@ -1,6 +1,7 @@
 package simdisk
 
 import (
+	"errors"
 	"io/fs"
 	"slices"
 	"strings"
@@ -46,6 +47,7 @@ type folder struct {
 	seen    names
 	durable names
 	pending []change
+	hidden  int // changes, the first of pending, that a failed sync has made the system take for durable
 }
 
 // change is one operation on a folder: from is taken away, what is under to
@@ -77,8 +79,23 @@ func (f *folder) sync() {
 	if len(f.pending) == 0 {
 		return
 	}
-	f.durable = slices.Clone(f.seen)
-	f.pending = nil
+	if f.hidden == 0 {
+		f.durable = slices.Clone(f.seen)
+		f.pending = nil
+		return
+	}
+	for _, c := range f.pending[f.hidden:] {
+		c.apply(&f.durable)
+	}
+	f.pending = f.pending[:f.hidden]
+}
+
+// failSync is a sync that fails: the names are still to be synced, or no later sync
+// will do it any more.
+func (f *folder) failSync(random *chance.Stream) {
+	if random.OneIn(2) {
+		f.hidden = len(f.pending)
+	}
 }
 
 // crash decides which unsynced changes are left, then goes down.
@@ -86,14 +103,15 @@ func (f *folder) crash(random *chance.Stream, told notes) {
 	if len(f.pending) > 0 {
 		left := told.of(f)
 		fate := fateOf(random)
-		for _, c := range f.pending {
+		for i, c := range f.pending {
 			keep := fate == kept || fate == mixed && random.OneIn(2)
+			keep = keep && i >= f.hidden
 			if keep {
 				c.apply(&f.durable)
 			}
 			left.name(keep)
 		}
-		f.pending = nil
+		f.pending, f.hidden = nil, 0
 		f.seen = slices.Clone(f.durable)
 	}
 	for _, e := range f.seen {
@@ -169,11 +187,11 @@ func (d *Disk) Mkdir(name string) error {
 	}
 	in, last, err := d.walk("mkdir", name)
 	if err != nil {
-		return err
+		return first(crash, err)
 	}
 	if i, found := in.seen.find(last); found {
 		if in.seen[i].dir == nil {
-			return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
+			return first(crash, &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist})
 		}
 		return crash
 	}
@@ -204,12 +222,17 @@ func (d *Disk) ReadDir(name string) ([]vfs.Entry, error) {
 func (d *Disk) SyncDir(name string) error {
 	d.stats.Syncs++
 	skip, crash := d.begin(OpSyncDir)
-	if skip {
+	failed := errors.Is(crash, ErrIO)
+	if skip && !failed {
 		return crash
 	}
 	f, err := d.folder("syncdir", name)
 	if err != nil {
-		return err
+		return first(crash, err)
+	}
+	if failed && skip {
+		f.failSync(d.failOp.random)
+		return crash
 	}
 	f.sync()
 	return crash
@@ -223,15 +246,15 @@ func (d *Disk) Remove(name string) error {
 	}
 	in, last, err := d.walk("remove", name)
 	if err != nil {
-		return err
+		return first(crash, err)
 	}
 	i, found := in.seen.find(last)
 	if !found {
-		return missing("remove", name)
+		return first(crash, missing("remove", name))
 	}
 	e := in.seen[i]
 	if e.dir != nil && len(e.dir.seen) > 0 {
-		return &fs.PathError{Op: "remove", Path: name, Err: errNotEmpty}
+		return first(crash, &fs.PathError{Op: "remove", Path: name, Err: errNotEmpty})
 	}
 	d.forget(e)
 	in.do(change{from: last})
@@ -255,23 +278,23 @@ func (d *Disk) Rename(from, to string) error {
 	}
 	in, old, err := d.walk("rename", from)
 	if err != nil {
-		return err
+		return first(crash, err)
 	}
 	i, found := in.seen.find(old)
 	if !found {
-		return missing("rename", from)
+		return first(crash, missing("rename", from))
 	}
 	target := in.seen[i]
 	in2, last, err := d.walk("rename", to)
 	if err != nil {
-		return err
+		return first(crash, err)
 	}
 	if in2 != in {
-		return &fs.PathError{Op: "rename", Path: to, Err: errAcross}
+		return first(crash, &fs.PathError{Op: "rename", Path: to, Err: errAcross})
 	}
 	if i, found := in.seen.find(last); found {
 		if in.seen[i].dir != nil {
-			return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+			return first(crash, &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist})
 		}
 		d.forget(in.seen[i])
 	}

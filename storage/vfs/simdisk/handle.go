@@ -28,12 +28,12 @@ func (d *Disk) Create(name string) (vfs.File, error) {
 	}
 	in, last, err := d.walk("create", name)
 	if err != nil {
-		return nil, err
+		return nil, first(crash, err)
 	}
 	file := &content{}
 	if i, found := in.seen.find(last); found {
 		if file = in.seen[i].file; file == nil {
-			return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+			return nil, first(crash, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist})
 		}
 		d.used -= int64(len(file.data))
 		file.truncate(0)
@@ -117,9 +117,12 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	switch {
 	case fail != nil && d.exactHit:
 		n = h.part(off, n, min(d.exactPart, n))
+	case errors.Is(fail, ErrIO):
+		n = h.part(off, n, d.failOp.random.Between(0, n))
 	case fail != nil: // the armed crash comes inside this write
 		n = h.part(off, n, d.crashIn.random.Between(0, n))
 	case d.failWrite.due():
+		d.failures++
 		n, fail = h.part(off, n, d.failWrite.random.Between(0, n)), ErrIO
 	}
 	if fits := d.room(h.file, off, n); fits < n {
@@ -176,7 +179,7 @@ func (h *handle) Truncate(size int64) error {
 	}
 	before := int64(len(h.file.data))
 	if size > before && h.disk.room(h.file, before, size-before) < size-before {
-		return vfs.ErrNoRoom
+		return first(crash, vfs.ErrNoRoom)
 	}
 	h.file.truncate(size)
 	h.disk.count(h.file, int(before))
@@ -194,11 +197,16 @@ func (h *handle) Size() (int64, error) {
 // Sync makes content and size durable.
 func (h *handle) Sync() error {
 	skip, crash := h.begin(OpSync)
+	if errors.Is(crash, ErrIO) {
+		h.file.failSync(h.disk.failOp.random)
+		return crash
+	}
 	if skip {
 		return crash
 	}
 	h.disk.stats.Syncs++
 	if h.disk.syncFails.due() {
+		h.disk.failures++
 		h.file.failSync(h.disk.syncFails.random)
 		return ErrIO
 	}
