@@ -127,7 +127,7 @@ func (d *dossier) settle() {
 func (d *dossier) writers() {
 	names := map[uint64]string{}
 	for i := range d.Operations {
-		if op := &d.Operations[i]; op.TopicID != 0 {
+		if op := &d.Operations[i]; op.TopicID != 0 && op.Topic != "" {
 			names[op.TopicID] = op.Topic
 		}
 	}
@@ -317,26 +317,33 @@ func (t *transaction) early() []Violation {
 // maySkip says that a reader goes over an offset rightly: there stands no record but
 // the marker of a transaction, or one that is not for readers of committed records.
 func (d *dossier) maySkip(p *partition, offset int64, readsCommitted bool) bool {
-	if p.writers == 0 {
+	switch {
+	case p.writers == 0:
 		return false
-	}
-	if p.seen.at(offset) != nil {
+	case offset >= d.kept(p.place):
+		return true // another marker may have stood there, or stands there now
+	case p.seen.at(offset) != nil:
 		if !readsCommitted {
 			return false
 		}
-		t := d.transactionOf(p.made.at(offset))
-		return t != nil && t.fate != committed
-	}
-	switch {
+		return d.mayHide(p.made.at(offset))
 	case p.final != nil && offset >= p.final.End:
-		return d.lossy(p.place)
+		return false
 	case p.final != nil && offset >= p.final.Start:
 		return true
 	}
 	// Nobody has read what stood there: it was a marker unless somebody knows better.
 	return !slices.ContainsFunc(p.publishes, func(op publish) bool {
-		return op.Outcome == history.OK && op.Acks == -1 && op.Offset == offset && op.TopicID != 0
+		return op.Outcome == history.OK && op.Acks == -1 && op.Offset == offset && op.TopicID != 0 &&
+			!(readsCommitted && d.mayHide(op.Operation))
 	})
+}
+
+// mayHide says that a record is not for readers of committed records, as far as is
+// known.
+func (d *dossier) mayHide(publish *history.Operation) bool {
+	t := d.transactionOf(publish)
+	return t != nil && t.fate != committed
 }
 
 // maySkipAll says so of all offsets from one on and below another.

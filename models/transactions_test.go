@@ -319,6 +319,48 @@ func TestReadersGoOverMarkersAndWhatWasAborted(t *testing.T) {
 	refuses(t, s.found(r), "INV-9 internal skipped poll", "INV-30 half a transaction", "INV-32 a marker too many")
 }
 
+// Without the log at rest, what was acknowledged and never seen is known to be none of
+// a marker's, but it may not be for readers of committed records.
+func TestWhatNobodySawOfALogThatIsGone(t *testing.T) {
+	for _, outcome := range []history.Outcome{history.Failed, history.OK} {
+		var s story
+		s.begin(1)
+		s.put(1, "a", 0)
+		s.end(1, "commit", history.OK)
+		s.begin(2)
+		s.put(2, "b", 2)
+		s.end(2, "commit", outcome)
+		s.begin(3)
+		s.put(3, "c", 4)
+		s.end(3, "commit", history.OK)
+		s.add(history.Operation{Kind: history.Read, Client: 9, TopicID: out, Committed: true, HighWatermark: 6, Outcome: history.OK,
+			Records: []history.Record{made(0, "a"), made(4, "c")}})
+		got := Judge(&Case{Operations: s.ops})
+		if outcome == history.Failed {
+			require.Empty(t, got)
+		} else {
+			refuses(t, got, "INV-9 skipped read")
+		}
+	}
+}
+
+// Markers of a leader that was given up stood where records stand now.
+func TestMarkersThatWereGivenUp(t *testing.T) {
+	var s story
+	s.publish("x", 0, history.OK)
+	op := s.put(1, "y", 1)
+	op.TopicID = topic
+	s.end(1, "", history.Unknown)
+	s.publish("z", 2, history.OK)
+	s.read(0, 2, record(0, "x"), record(1, "y"))
+	s.read(0, 3, record(0, "x"), record(2, "z"))
+	final := []Log{{TopicID: topic, End: 3, Records: []history.Record{record(0, "x"), record(2, "z")}}}
+	require.NotEmpty(t, Judge(&Case{Operations: s.ops, Final: final}))
+	require.Empty(t, Judge(&Case{Operations: s.ops, Final: final, Lossy: map[Place]Loss{here: {Kept: 1, Since: history.Open}}}))
+	refuses(t, Judge(&Case{Operations: s.ops, Final: final, Lossy: map[Place]Loss{here: {Kept: 2, Since: history.Open}}}),
+		"INV-1 lost write", "INV-8 uncommitted read", "INV-9 skipped read")
+}
+
 func TestAHoleInALogIsNoMarkerWhereNobodyHasTransactions(t *testing.T) {
 	var s story
 	s.publish("x", 0, history.OK)
