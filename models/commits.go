@@ -46,7 +46,7 @@ func (d *dossier) checkFetch(group string, at Place, h *offsetHistory, f positio
 			newest = max(newest, c.known(f.op))
 		}
 	}
-	if !named && f.offset > h.given && !how.early && !d.maySkipAll(d.at[at], h.given, f.offset, how.committed) {
+	if !named && f.offset > h.given && !how.early && !d.passed(at, h, f.offset, how.committed) {
 		return []Violation{{"INV-24", "phantom", fmt.Sprintf(
 			"group %s was told %d for %s, which nobody committed and which lies beyond what it was given", group, f.offset, at), []int64{f.op.ID}}}
 	}
@@ -58,6 +58,13 @@ func (d *dossier) checkFetch(group string, at Place, h *offsetHistory, f positio
 		}
 	}
 	return nil
+}
+
+// passed says that a position lies beyond what a group was given by nothing but what
+// is not for it. Who was given nothing may have begun anywhere.
+func (d *dossier) passed(at Place, h *offsetHistory, position int64, readsCommitted bool) bool {
+	from := d.behind(d.at[at], position, h.given, readsCommitted)
+	return from <= h.given || from < position && h.given == 0
 }
 
 // turned says whether a member that had gone elsewhere was given records since a

@@ -207,12 +207,20 @@ func (g *groupWork) note(d *dossier, op *history.Operation) {
 	case history.Commit:
 		for _, p := range op.Positions {
 			at := Place{p.TopicID, p.Partition}
-			if given, any := g.mine[by][at]; any && op.Member != "" && p.Offset > given && !d.maySkipAll(d.at[at], given, p.Offset, d.manner(op.Group).committed) {
+			if given, any := g.mine[by][at]; any && op.Member != "" && p.Offset > given && !g.passed(d, op.Group, at, given, p.Offset) {
 				g.beyond = append(g.beyond, Violation{"INV-26", "commit ahead", fmt.Sprintf(
 					"client %d committed %s@%d, but was given records below %d only", op.Client, at, p.Offset, given), []int64{op.ID}})
 			}
 		}
 	}
+}
+
+// passed says that a member which was given records below an offset may commit another
+// one, as what lies between is not for it. Or it has begun where others of its group
+// were, and nothing for it has come since.
+func (g *groupWork) passed(d *dossier, group string, at Place, given, position int64) bool {
+	from := d.behind(d.at[at], position, given, d.manner(group).committed)
+	return from <= given || from < position && (g.given[at].at(from-1) > 0 || from <= lowest(g.given[at]))
 }
 
 // skipped are records below what the group committed that no member was given.

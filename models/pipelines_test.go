@@ -249,6 +249,34 @@ func TestAGroupThatBeginsAnewAlthoughItHasAPosition(t *testing.T) {
 	require.Empty(t, s.found(r))
 }
 
+// A member that begins where another was goes over what is not for it, and may commit
+// that without having been given anything.
+func TestAMemberThatPassesWhatIsNotForIt(t *testing.T) {
+	for _, c := range []struct {
+		position int64
+		want     []string
+	}{{6, nil}, {5, nil}, {4, nil}, {7, []string{"INV-26 commit ahead", "INV-9 skipped record"}}} {
+		s, r := worked(history.OK) // 0, 1, and a marker
+		s.begin(2)
+		s.put(2, "x", 3)
+		s.put(2, "y", 4)
+		s.end(2, "abort", history.Failed)
+		s.begin(3)
+		s.put(3, "z", 6)
+		s.end(3, "commit", history.OK)
+		r.out = append(r.out, made(3, "x"), made(4, "y"), made(6, "z"))
+		r.committed, r.end = append(r.committed[:2:2], made(6, "z")), 8
+		poll := func(client int32, records ...history.Record) {
+			s.add(history.Operation{Kind: history.Poll, Client: client, Group: "h", Style: history.AtLeastOnce, Committed: true, Outcome: history.OK, Records: records})
+		}
+		poll(9, r.out[0])
+		poll(8, r.out[1])
+		s.add(history.Operation{Kind: history.Commit, Client: 9, Group: "h", Member: "x", Epoch: 1, Outcome: history.OK,
+			Positions: []history.Position{{TopicID: out, Offset: c.position}}})
+		refuses(t, s.found(r), c.want...)
+	}
+}
+
 // Members that commit by themselves may commit behind a marker.
 func TestAPositionBehindAMarkerIsNoneThatNobodyWasGiven(t *testing.T) {
 	s, r := worked(history.OK)

@@ -359,6 +359,16 @@ func (d *dossier) maySkipAll(p *partition, from, to int64, readsCommitted bool) 
 	return true
 }
 
+// behind is the lowest offset, and none below a floor, from which a reader gets to an
+// offset over nothing that is for it.
+func (d *dossier) behind(p *partition, offset, floor int64, readsCommitted bool) int64 {
+	floor = max(floor, offset-int64(len(p.seen.low))-p.writers)
+	for offset > floor && d.maySkip(p, offset-1, readsCommitted) {
+		offset--
+	}
+	return offset
+}
+
 // markers is INV-31 and INV-32 at rest: each transaction that has records in a
 // partition has one marker behind them, and no transaction has two. A marker is an
 // offset at which no record stands.

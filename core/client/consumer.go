@@ -246,7 +246,7 @@ func (k *consumer) rewind() {
 	for _, f := range k.list {
 		if f.stage == reading && f.used && !f.leaving && f.given != f.committed {
 			f.begin(Position{Kind: AtCommitted})
-			f.goBack = true
+			f.goBack, f.used = true, false // what was handed over counts no more
 		}
 	}
 }

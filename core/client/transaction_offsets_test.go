@@ -119,6 +119,22 @@ func TestRewindWithoutAPositionGoesToWhereReadingBegan(t *testing.T) {
 	require.Equal(t, record.Offset(10), r.Partitions[0].Offset)
 }
 
+// What was handed over before a Rewind is not "all that polls have returned" any more:
+// with the next transaction positions would be committed without what was made of
+// the records.
+func TestWhatWillBeReadAgainIsNotCommitted(t *testing.T) {
+	s := pipeline(t)
+	s.processed(s.done[s.poll(2, 0)])
+	s.added(message.None)
+	s.end(false)
+	s.decided(message.None, 8)
+	s.rewind()
+	s.begin()
+	add := s.do(func(op Op) Input { return AddOffsets{Op: op} })
+	require.Equal(t, Result{}, s.done[add])
+	require.Zero(t, has[*message.CommitTransactionOffsets](s))
+}
+
 func TestAMemberThatIsFencedCannotCommitPositions(t *testing.T) {
 	s := pipeline(t)
 	got := s.done[s.poll(2, 0)]
