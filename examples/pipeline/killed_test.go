@@ -34,9 +34,9 @@ const (
 )
 
 // The example does what it says, whatever line it is killed at: two processes of it
-// run on a cluster of node dev. Once a second one of them is killed with SIGKILL and
-// started again under its id, or stopped with SIGSTOP, started again, and woken up
-// when another one has its id. The nodes are killed, too, one at a time. In the end
+// run on a cluster of node dev. About once a second one of them is killed with SIGKILL
+// and started again under its id; now and then it is asked to end with SIGTERM instead,
+// or stopped with SIGSTOP and woken up when another one has its id. The nodes are killed, too, one at a time. In the end
 // each input has its output exactly once, and those of each customer are in order.
 //
 //	go test ./examples/pipeline -run TestKilledAtAnyLine -for 2m -count 1 -v
@@ -68,8 +68,8 @@ func TestKilledAtAnyLine(t *testing.T) {
 	stored := s.readAll(ctx)
 	got := count(inputs, committed)
 	f := &s.figures
-	t.Logf("faults   %s: the example killed %d times, stopped %d times and replaced (%d of those ended by themselves when woken up, %d were killed); nodes killed %d times",
-		*length, f.kills, f.zombies, f.fenced, f.zombies-f.fenced, f.nodeKills)
+	t.Logf("faults   %s: the example killed %d times, asked to end %d times, stopped and replaced %d times (%d of those ended by themselves when woken up, %d were killed); nodes killed %d times",
+		*length, f.kills, f.ends, f.zombies, f.fenced, f.zombies-f.fenced, f.nodeKills)
 	t.Logf("rest     the lag was 0 after %s, all was read after %s", lagged.Round(time.Millisecond), time.Since(calmed).Round(time.Millisecond))
 	t.Logf("records  %d inputs, %d outputs: %d repeated, %d missing, %d of no input, %d out of order; readers of committed records skipped %d of aborted transactions",
 		inputs, len(committed), len(got.repeated), len(got.missing), len(got.strange), got.disordered, len(stored)-len(committed))
@@ -117,9 +117,13 @@ func (s *stage) killExample(ctx context.Context, random *rand.Rand) {
 	for s.sleep(ctx, time.Duration(400+random.IntN(1200))*time.Millisecond) {
 		i := random.IntN(seats)
 		p := s.seats[i]
-		switch {
+		switch what := random.IntN(12); {
 		case !p.running(): // it was fenced by one that was woken up, or found no node: see its log
-		case random.IntN(6) == 0:
+		case what == 0:
+			s.figures.ends++
+			p.signal(syscall.SIGTERM)
+			p.endsWithin(3 * time.Second)
+		case what <= 2:
 			s.figures.zombies++
 			p.signal(syscall.SIGSTOP)
 			nap := time.Duration(300+random.IntN(2500)) * time.Millisecond
@@ -138,13 +142,10 @@ func (s *stage) killExample(ctx context.Context, random *rand.Rand) {
 func (s *stage) wake(p *process, nap time.Duration) {
 	time.Sleep(nap)
 	p.signal(syscall.SIGCONT)
-	select {
-	case <-p.gone:
+	if p.endsWithin(2 * time.Second) { // else it had nothing to do
 		s.mu.Lock()
 		s.figures.fenced++
 		s.mu.Unlock()
-	case <-time.After(2 * time.Second):
-		p.kill() // it had nothing to do
 	}
 }
 

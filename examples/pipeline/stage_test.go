@@ -34,7 +34,7 @@ type stage struct {
 }
 
 type figures struct {
-	kills, zombies, fenced, nodeKills int
+	kills, ends, zombies, fenced, nodeKills int
 }
 
 // node is one node of the cluster. node dev starts it the first time.
@@ -157,6 +157,17 @@ func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // it
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.gone
+}
+
+// endsWithin waits for a process to end, and kills it when that takes too long.
+func (p *process) endsWithin(d time.Duration) bool {
+	select {
+	case <-p.gone:
+		return true
+	case <-time.After(d):
+		p.kill()
+		return false
+	}
 }
 
 // sleep waits; it is false when ctx ended first.
