@@ -39,7 +39,7 @@ func (d *dossier) keptBack(p *partition) []Violation {
 	list := p.committed.Records
 	for i := range p.final.Records {
 		r := &p.final.Records[i]
-		if r.Offset < p.committed.Start || p.made.at(r.Offset) != nil {
+		if r.Offset < p.committed.Start || r.Offset > p.stuck || p.made.at(r.Offset) != nil {
 			continue
 		}
 		for next < len(list) && list[next].Offset < r.Offset {

@@ -145,6 +145,9 @@ type partition struct {
 	parts   []publish
 	made    byOffset[history.Operation]
 	writers int64
+	// stuck is the first record of a transaction that may never end, as what was
+	// decided about it may be gone: readers of committed records may get no further.
+	stuck int64
 }
 
 // sent is one value: who published it last, and where it was seen. A history speaks
@@ -268,7 +271,7 @@ func (d *dossier) partition(p Place) *partition {
 		return d.last
 	}
 	if d.at[p] == nil {
-		d.at[p] = &partition{place: p}
+		d.at[p] = &partition{place: p, stuck: math.MaxInt64}
 		d.places = append(d.places, p)
 	}
 	d.last = d.at[p]

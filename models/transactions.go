@@ -102,6 +102,9 @@ func (d *dossier) settle() {
 			d.transactions[i] = &transaction{number: int64(i) + 1, known: history.Open}
 		}
 	}
+	for _, t := range d.transactions {
+		t.unsettled = t.op != nil && d.Unsettled[t.op.TransactionalID]
+	}
 	d.writers()
 	for _, at := range d.places {
 		d.atRest(d.at[at])
@@ -112,7 +115,7 @@ func (d *dossier) settle() {
 		}
 	}
 	for _, t := range d.transactions {
-		t.decide(d.Unsettled)
+		t.decide()
 	}
 	for _, of := range d.offset {
 		for _, h := range of {
@@ -142,6 +145,9 @@ func (d *dossier) writers() {
 			p.parts = append(p.parts, op)
 			for _, offset := range op.in(p) {
 				p.made.put(offset, op.Operation)
+				if t := d.transactionOf(op.Operation); t != nil && t.unsettled {
+					p.stuck = min(p.stuck, offset)
+				}
 			}
 		}
 	}
@@ -180,6 +186,8 @@ func (d *dossier) atRest(p *partition) {
 			saw := &t.hidden
 			if r := p.committed.at(offset); r != nil && text(r.Value) == text(op.Value) {
 				saw = &t.shown
+			} else if offset > p.stuck {
+				continue
 			}
 			if saw.publish == nil {
 				*saw = sighting{op.Operation, p.place, offset, nil}
@@ -210,13 +218,9 @@ func (d *dossier) shown(op *history.Operation) {
 
 // decide says what became of a transaction. A client asks for a commit only when all
 // that belongs to it is stored.
-func (t *transaction) decide(unsettled map[string]bool) {
-	if t.op != nil && unsettled[t.op.TransactionalID] {
-		t.shown, t.hidden = sighting{}, sighting{}
-		t.unsettled = true
-		return
-	}
+func (t *transaction) decide() {
 	switch o := t.outcome(); {
+	case t.unsettled:
 	case o == history.OK:
 		t.fate, t.known = committed, t.op.Return
 	case o == history.Failed:
@@ -322,6 +326,8 @@ func (d *dossier) maySkip(p *partition, offset int64, readsCommitted bool) bool 
 		return false
 	case offset >= d.kept(p.place):
 		return true // another marker may have stood there, or stands there now
+	case readsCommitted && p.made.at(offset) != nil && d.lossy(p.place):
+		return true // the marker that made it count may be gone
 	case p.seen.at(offset) != nil:
 		if !readsCommitted {
 			return false
@@ -389,6 +395,9 @@ func markers(d *dossier) []Violation {
 		}
 		last := map[int64]int64{} // by transaction
 		for _, op := range p.parts {
+			if t := d.transactionOf(op.Operation); t == nil || t.unsettled {
+				continue
+			}
 			for _, o := range op.in(p) {
 				if o >= p.final.Start {
 					last[op.Transaction] = max(last[op.Transaction], o)

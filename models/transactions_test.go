@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -252,6 +253,39 @@ func TestWhatIsExcusedOfTransactions(t *testing.T) {
 	require.Empty(t, Judge(c), "the topic was deleted")
 }
 
+// A transaction that may never end, as its coordinator's log was given up, keeps all
+// behind it from readers of committed records; nothing before it.
+func TestBehindAnUnsettledTransaction(t *testing.T) {
+	for first, want := range [][]string{nil, {"INV-9 kept back", "INV-30 lost transaction"}} {
+		var s story
+		s.begin(1)
+		s.end(1, "commit", history.Unknown)
+		s.ops[0].TransactionalID = "gone"
+		s.begin(2)
+		s.end(2, "commit", history.OK)
+		at := int64(3 * first)
+		s.put(1, "a", at)
+		s.put(2, "b", (at+1)%4)
+		x := s.publish("x", (at+2)%4, history.OK)
+		x.TopicID = out
+		r := rest{out: []history.Record{made(0, "a"), made(1, "b"), made(2, "x")}, end: 4}
+		if first > 0 {
+			r.out = []history.Record{made(0, "b"), made(1, "x"), made(3, "a")}
+		}
+		c := s.at(r)
+		c.Unsettled = map[string]bool{"gone": true}
+		var names []string
+		for _, v := range Judge(c) {
+			if v.Anomaly == "kept back" || v.Anomaly == "lost transaction" {
+				names = append(names, v.Invariant+" "+v.Anomaly)
+			}
+		}
+		slices.Sort(names)
+		slices.Sort(want)
+		require.Equal(t, want, names)
+	}
+}
+
 func TestMarkersAreCounted(t *testing.T) {
 	story := func() (s story) {
 		s.begin(1)
@@ -359,6 +393,22 @@ func TestMarkersThatWereGivenUp(t *testing.T) {
 	require.Empty(t, Judge(&Case{Operations: s.ops, Final: final, Lossy: map[Place]Loss{here: {Kept: 1, Since: history.Open}}}))
 	refuses(t, Judge(&Case{Operations: s.ops, Final: final, Lossy: map[Place]Loss{here: {Kept: 2, Since: history.Open}}}),
 		"INV-1 lost write", "INV-8 uncommitted read", "INV-9 skipped read")
+}
+
+// Below what was given up a record may stand whose marker was: it does not count then.
+func TestARecordWhoseMarkerWasGivenUp(t *testing.T) {
+	var s story
+	s.publish("x", 0, history.OK).TopicID = out
+	s.begin(1)
+	s.put(1, "a", 1)
+	s.end(1, "commit", history.OK)
+	s.publish("y", 2, history.OK).TopicID = out
+	s.add(history.Operation{Kind: history.Read, Client: 9, TopicID: out, Committed: true, HighWatermark: 3, Outcome: history.OK,
+		Records: []history.Record{made(0, "x"), made(2, "y")}})
+	c := s.at(rest{out: []history.Record{made(0, "x"), made(1, "a"), made(2, "y")}, committed: []history.Record{made(0, "x"), made(2, "y")}, end: 4})
+	refuses(t, Judge(c), "INV-9 skipped read", "INV-30 lost transaction")
+	c.Lossy = map[Place]Loss{{TopicID: out}: {Kept: 2, Since: history.Open}}
+	require.Empty(t, Judge(c))
 }
 
 func TestAHoleInALogIsNoMarkerWhereNobodyHasTransactions(t *testing.T) {
