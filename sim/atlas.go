@@ -311,14 +311,22 @@ func (a *atlas) damage(n *Node, path string) {
 // that it sees; damage further down, in segments that a checkpoint spares it the
 // reading of, stays until a read meets it.
 func (a *atlas) found(node int32, log *effect.RecoveredLog) {
-	for _, path := range a.ails[node].hits[log.ID] {
+	if !a.hitBelow(node, log.ID, log.End, log.Damage) {
+		a.mends(node, log.ID)
+	}
+}
+
+// hitBelow says whether a segment of a log that begins below an offset was hit, and
+// not given up since; but for one that is named.
+func (a *atlas) hitBelow(node int32, id record.PartitionID, to record.Offset, named string) bool {
+	for _, path := range a.ails[node].hits[id] {
 		base, _, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
 		first, err := strconv.ParseInt(base, 10, 64)
-		if err == nil && record.Offset(first) < log.End && !strings.Contains(log.Damage, path) {
-			return
+		if err == nil && record.Offset(first) < to && !strings.Contains(named, path) {
+			return true
 		}
 	}
-	a.mends(node, log.ID)
+	return false
 }
 
 // holdsLog says whether a file belongs to the log of a partition.

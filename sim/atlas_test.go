@@ -181,7 +181,12 @@ func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
 	require.False(t, s.atlas.sound(3, part))
 	s.atlas.rewritten(3, effect.Checkpoint{Log: part})
 	require.False(t, s.atlas.sound(3, part))
-	s.atlas.rewritten(3, effect.Truncate{Log: part})
+	s.atlas.rewritten(3, effect.Truncate{Log: part, To: 1})
+	require.False(t, s.atlas.sound(3, part), "nobody has found it: the log was cut behind it")
+	s.atlas.ails[3].owed[part] = true
+	s.atlas.found(3, &effect.RecoveredLog{ID: part, End: 1, Damage: firstSegment})
+	delete(s.atlas.ails[3].owed, part)
+	s.atlas.rewritten(3, effect.Truncate{Log: part, To: 1})
 	require.True(t, s.atlas.sound(3, part))
 
 	s.atlas.damage(s.nodes[3], "5-0/checkpoint")

@@ -32,6 +32,9 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 	}
 	b.meta.stepped(w, n, c)
 	for _, r := range b.touched {
+		if r.forgetful && !r.forgot {
+			r.accepted()
+		}
 		if r.part.open {
 			r.part.settle(w, r)
 		}
@@ -75,7 +78,11 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
 		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
+<<<<<<< Updated upstream
 		r.forgetful, r.revived = false, false
+=======
+		r.forgetful, r.forgot = false, false
+>>>>>>> Stashed changes
 		r.deaf(n.world)
 	}
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
@@ -45,11 +47,15 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 	p.committed, p.high, p.survived, p.open = left.batches, kept, common, false
 	p.revive(r)
 	p.shownStart = min(p.shownStart, r.disk.start) // that is as far as it will not go back
+<<<<<<< Updated upstream
 	if r.forgetful {                               // what it does not know of records that are retired, nobody will tell it
 		r.forgetful, p.unknown = false, true
 		r.memory.dropRetired()
 		r.disk.dropRetired()
 	}
+=======
+	p.unknown = p.unknown || r.forgot
+>>>>>>> Stashed changes
 	for _, other := range p.replicas {
 		if other != nil {
 			other.verified = min(other.verified, kept)
@@ -70,6 +76,18 @@ func (p *partBook) revive(r *replicaBook) {
 		}
 	}
 	p.high, p.survived = known, max(p.survived, known)
+}
+
+// accepted looks whether a replica without a trace of what producers did in records
+// that it has retired leads all the same, as only an operator can have it do. Nobody
+// will tell it any more. With its first checkpoint that is forgotten on the disk, too,
+// and no later recovery finds anything amiss.
+func (r *replicaBook) accepted() {
+	if v := &r.view; r.part.unclean && v.Role == replica.Leading && v.Damage == "" {
+		r.forgot = true
+		r.memory.dropRetired()
+		r.disk.dropRetired()
+	}
 }
 
 // inCommon is how far a log holds what is committed.
@@ -103,6 +121,13 @@ func (p *partBook) losses() models.Loss {
 		l.Since = int64(p.surrendered[k-1].at)
 	}
 	return l
+}
+
+// gaveUp says whether what was committed at an offset has been given up after a time.
+func (p *partBook) gaveUp(offset record.Offset, since Span) bool {
+	return slices.ContainsFunc(p.surrendered, func(s surrender) bool {
+		return s.from <= offset && offset < s.to && since <= s.at
+	})
 }
 
 // remains is how far all that was ever committed is still there.

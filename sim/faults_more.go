@@ -286,18 +286,19 @@ func (w *World) restartDamaged() {
 }
 
 // rewritten notes that a disk has carried out a change of a log that takes away
-// what recovery complained of. Without a checkpoint, where one is needed, it goes
-// on complaining until there is one.
+// what recovery complained of, or would have. A cut takes it from a log that recovery
+// found damaged, and else what lies behind it only. Without a checkpoint, where one is
+// needed, recovery goes on complaining until there is one.
 func (a *atlas) rewritten(node int32, e effect.Effect) {
 	ail := &a.ails[node]
 	if len(ail.scars) == 0 {
 		return
 	}
 	id := logOf(e)
-	switch e.(type) {
+	switch e := e.(type) {
 	case effect.CreateLog, effect.DeleteLog, effect.Reset:
 	case effect.Truncate:
-		if a.world.book.replica(node, id).forgetful {
+		if a.world.book.replica(node, id).forgetful || a.hitBelow(node, id, e.To, "") {
 			return
 		}
 	case effect.Checkpoint:

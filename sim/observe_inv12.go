@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/replica"
 )
 
 // derivedState is INV-12: epoch table, producer table and bounds equal what a
@@ -50,7 +51,7 @@ func (o *derivedState) compare(w *World, n *Node, r *replicaBook) {
 
 func (o *derivedState) judge(w *World, n *Node, r *replicaBook, kept *log.Log) {
 	batches := r.memory.batches
-	if r.forgetful && !r.view.Matched {
+	if r.forgetful && !r.view.Matched && r.view.Role != replica.Leading {
 		return // what it cannot know it is told when it begins anew
 	}
 	if r.revived && len(batches) > 0 && kept != nil && kept.Start() < batches[0].BaseOffset {

@@ -142,7 +142,7 @@ func (o *syncFirst) acks(w *World, n *Node, token message.Token, m *message.Prod
 			// and the log was emptied meanwhile (damage).
 			continue
 		}
-		if p.BaseOffset >= r.told && !r.adrift() {
+		if p.BaseOffset >= r.told && !r.adrift() && !r.part.gaveUp(p.BaseOffset, n.tokens[token].since) {
 			w.fail("INV-14", n.id, "a leader confirms what it has not flushed", "node %d confirms acks=all at offset %d of partition %s, but was told of a flush only up to %d", n.id, p.BaseOffset, p.ID, r.told)
 			return
 		}

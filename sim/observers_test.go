@@ -446,6 +446,16 @@ func TestPromisesBeforeTheFlushAreRefused(t *testing.T) {
 	r.told = 1
 	s.step(o, 1, nil, append(append(progress, fetch...), ack...))
 	s.passed()
+
+	// Part of a request was committed, and given up by an unclean election before the
+	// other part was decided. What is asked for later is another matter.
+	r.told = 0
+	r.part.surrendered = []surrender{{epoch: 2, from: 0, to: 1, at: 5 * Second}}
+	s.step(o, 1, nil, ack)
+	s.passed()
+	s.nodes[1].tokens[7] = caller{request: &message.Produce{Acks: message.AcksAll}, since: 6 * Second}
+	s.step(o, 1, nil, ack)
+	s.refused("INV-14", "told of a flush only up to 0")
 }
 
 func TestRetentionOutOfBoundsIsRefused(t *testing.T) {

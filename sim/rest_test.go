@@ -44,12 +44,14 @@ func TestAResetIsNoProofOfAnythingDurable(t *testing.T) {
 // A log that recovery found damaged, and without a checkpoint that can be used,
 // does not know what producers did in records that are retired. That is refused
 // of one that counts on its leader's log, and excused as long as it has not heard
-// of a leader, or when an operator made it lead.
+// of a leader. When an operator made it lead, nobody can ask for what it has forgotten,
+// also of the runs that follow.
 func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	s := newStage(t)
 	first, second := numbered(0, 0, 0), numbered(1, 0, 1)
 	r := s.holds(1, first, second)
 	r.memory.trim(1)
+	r.disk.trim(1)
 	kept, err := log.Rebuild([]record.Header{header(second)}, 1)
 	require.NoError(t, err)
 	judge := func() { (&derivedState{}).judge(s.World, s.nodes[1], r, kept) }
@@ -62,6 +64,18 @@ func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	judge()
 	s.refused("INV-12", "not what a rebuild gives")
 	r.part.unclean = true
+	judge()
+	s.refused("INV-12", "not what a rebuild gives")
+
+	s.leads(r, 4, 2)
+	judge()
+	s.refused("INV-12", "not what a rebuild gives") // nobody let it lead without what it has forgotten
+	r.accepted()
+	judge()
+	s.passed()
+	require.True(t, r.forgetful, "its disk still says so")
+	s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{{ID: part, Start: 1, End: 2, Checkpoint: []byte("new")}}})
+	require.False(t, r.forgetful)
 	judge()
 	s.passed()
 }
