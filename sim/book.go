@@ -82,18 +82,12 @@ type replicaBook struct {
 	// forgetful: recovery found damage, and nothing that tells what producers did
 	// in records that were retired.
 	forgetful bool
-<<<<<<< Updated upstream
+	forgot    bool // it was, and leads all the same: see accepted
 	// revived: recovery found damage, and with it records that were retired.
 	revived bool
 	heard   heardOf
 	doomed  int    // deletions that the disk has still to carry out
 	stamp   uint64 // the step in which it was last touched
-=======
-	forgot    bool // it was, and leads all the same: see accepted
-	heard     heardOf
-	doomed    int    // deletions that the disk has still to carry out
-	stamp     uint64 // the step in which it was last touched
->>>>>>> Stashed changes
 
 	view     replica.View  // after the step at hand
 	was      glance        // before it

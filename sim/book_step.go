@@ -78,11 +78,7 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
 		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
-<<<<<<< Updated upstream
-		r.forgetful, r.revived = false, false
-=======
-		r.forgetful, r.forgot = false, false
->>>>>>> Stashed changes
+		r.forgetful, r.forgot, r.revived = false, false, false
 		r.deaf(n.world)
 	}
 }

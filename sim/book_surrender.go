@@ -47,15 +47,7 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 	p.committed, p.high, p.survived, p.open = left.batches, kept, common, false
 	p.revive(r)
 	p.shownStart = min(p.shownStart, r.disk.start) // that is as far as it will not go back
-<<<<<<< Updated upstream
-	if r.forgetful {                               // what it does not know of records that are retired, nobody will tell it
-		r.forgetful, p.unknown = false, true
-		r.memory.dropRetired()
-		r.disk.dropRetired()
-	}
-=======
 	p.unknown = p.unknown || r.forgot
->>>>>>> Stashed changes
 	for _, other := range p.replicas {
 		if other != nil {
 			other.verified = min(other.verified, kept)
