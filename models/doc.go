@@ -58,8 +58,12 @@ type Case struct {
 	// expired: members, epochs and positions may be gone.
 	Forgotten map[string]bool
 	// Unsettled are the transactional ids whose coordinator's log may have been given
-	// up: what was decided about their transactions may be gone, in part.
+	// up: what was decided about their transactions may be gone, in part, and what their
+	// producers were told means little.
 	Unsettled map[string]bool
+	// Repeated is how many markers of transactions may stand in a partition once more:
+	// its leader had forgotten an idle producer when it was asked for one again.
+	Repeated map[Place]int64
 	// Internal are the topics that the cluster writes by itself: what readers
 	// see there was published by no client.
 	Internal map[uint64]bool
@@ -101,7 +105,7 @@ func comparePlaces(a, b Place) int {
 // Judge runs every judge and returns what they found, the same for the same
 // case. An empty result is an acquittal.
 func Judge(c *Case) []Violation {
-	d := index(c)
+	d := index(c.doubted())
 	var found []Violation
 	for _, judge := range []func(*dossier) []Violation{
 		durability, identity, uniqueness, truth, producerOrder, realTime,

@@ -92,6 +92,29 @@ func (d *dossier) transactionOf(op *history.Operation) *transaction {
 	return d.transactions[op.Transaction-1]
 }
 
+// doubted is the case with what producers were told left out, of transactions whose
+// coordinator may have lost its log: it may have given their identity out before, to
+// a producer of which a batch was taken for theirs.
+func (c *Case) doubted() *Case {
+	if len(c.Unsettled) == 0 {
+		return c
+	}
+	doubts := map[int64]bool{}
+	for i := range c.Operations {
+		if op := &c.Operations[i]; op.Kind == history.Transact && c.Unsettled[op.TransactionalID] {
+			doubts[op.Transaction] = true
+		}
+	}
+	d := *c
+	d.Operations = slices.Clone(c.Operations)
+	for i := range d.Operations {
+		if op := &d.Operations[i]; op.Kind == history.Publish && op.Outcome == history.OK && doubts[op.Transaction] {
+			op.Outcome, op.Offset = history.Unknown, history.None
+		}
+	}
+	return &d
+}
+
 // settle finds out what became of each transaction, when everything is in its place.
 func (d *dossier) settle() {
 	if len(d.transactions) == 0 {
@@ -167,7 +190,7 @@ func (d *dossier) writers() {
 		for _, op := range p.parts {
 			of[op.Transaction] = true
 		}
-		p.writers = int64(len(of)) + lost[names[at.TopicID]]
+		p.writers = int64(len(of)) + lost[names[at.TopicID]] + d.Repeated[at]
 	}
 }
 

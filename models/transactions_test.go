@@ -247,6 +247,10 @@ func TestWhatIsExcusedOfTransactions(t *testing.T) {
 	c = s.at(half)
 	c.Unsettled = map[string]bool{"id": true}
 	require.Empty(t, Judge(c), "decisions may be gone")
+	c.Final[1].Records[0].Value = []byte("c")
+	require.NotContains(t, fmt.Sprint(Judge(c)), "lost write", "an identity may have been given out again")
+	c.Unsettled = nil
+	require.Contains(t, fmt.Sprint(Judge(c)), "lost write")
 	c = s.at(half)
 	c.Final, c.Committed = c.Final[:1], c.Committed[:1]
 	c.Gone = map[Place]bool{{TopicID: out}: true}
@@ -303,6 +307,9 @@ func TestMarkersAreCounted(t *testing.T) {
 	require.Empty(t, s.found(log(4, made(0, "a"), made(2, "b"))))
 	refuses(t, s.found(log(3, made(0, "a"), made(2, "b"))), "INV-31 no marker")
 	refuses(t, s.found(log(5, made(0, "a"), made(2, "b"))), "INV-32 a marker too many")
+	c := s.at(log(5, made(0, "a"), made(2, "b")))
+	c.Repeated = map[Place]int64{{TopicID: out}: 1}
+	require.Empty(t, Judge(c))
 	// The second may have begun before the first was marked.
 	s = story()
 	s.ops[3].Offset = 1

@@ -36,6 +36,8 @@ type partBook struct {
 	high       record.Offset  // the true high watermark: it falls only when records are given up
 	replicas   []*replicaBook // by node id; nil where there never was one
 	links      map[link]origin
+	revived    map[link]bool // markers that may be repeats (see revives)
+	repeats    int64         // those of them that are, and are committed
 	leaders    map[record.LeaderEpoch]int32
 	leftIn     map[message.NodeID]record.LeaderEpoch // who is no replica any more, or was not for a time, and since when
 	state      *message.PartitionChange              // as committed last

@@ -27,7 +27,7 @@ func (t *toy) Wake() message.Time { return message.Never }
 func benched(t *testing.T) (*World, *Node, *toy) {
 	core := &toy{}
 	w := newWorld(smallPlan(), Options{machine: func(*Node, effect.Recovered) machine { return core }})
-	w.observers = nil
+	w.observers, w.looks = nil, looks{}
 	n := w.nodes[1]
 	n.start()
 	require.True(t, n.up)

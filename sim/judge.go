@@ -38,6 +38,12 @@ func (w *World) judge() {
 		if part.deleted {
 			c.Gone[at] = true
 		}
+		if part.repeats > 0 {
+			if c.Repeated == nil {
+				c.Repeated = map[models.Place]int64{}
+			}
+			c.Repeated[at] = part.repeats
+		}
 	}
 	c.Forgotten = map[string]bool{}
 	for i := range w.plan.Clients {

@@ -65,6 +65,9 @@ func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int,
 	} else {
 		log = w.book.replica(n.id, got.ID).memory
 	}
+	if h.Attributes.Transactional() && w.newest() != nil && w.transactionsGivenUp(asked.TransactionalID) {
+		return // its coordinator may have given out an epoch again
+	}
 	there := log.from(got.BaseOffset)
 	if len(there) == 0 || there[0].BaseOffset > got.BaseOffset {
 		return // retired meanwhile

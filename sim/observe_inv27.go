@@ -142,8 +142,12 @@ func (o *sequences) next(w *World, n *Node, p *partBook, s *sequenced, h *record
 	}
 	due, known := s.producers[h.ProducerID]
 	if h.Attributes.Control() {
-		if known && h.ProducerEpoch <= due.epoch {
+		if known && h.ProducerEpoch <= due.epoch && !p.revived[link{h.LeaderEpoch, h.BaseOffset}] {
 			w.fail("INV-29", n.id, "a late marker is taken", "partition %s has at offset %d a marker of producer %d that begins epoch %d, behind one of epoch %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, due.epoch)
+		}
+		if known && h.ProducerEpoch <= due.epoch {
+			p.repeats++
+			return
 		}
 		s.producers[h.ProducerID] = expected{epoch: h.ProducerEpoch}
 		return

@@ -40,8 +40,24 @@ func (r *replicaBook) hears(w *World, batches []byte) {
 			if r.heard.last == nil {
 				r.heard.last = map[record.ProducerID]heard{}
 			}
+			r.revives(w, &it.Header)
 			r.heard.last[id] = heard{at: w.now, end: it.Header.End()}
 		}
+	}
+}
+
+// revives notes a marker that a leader may have written because it had forgotten its
+// producer, and with it that it had written one before. Such a repeat ends nothing.
+func (r *replicaBook) revives(w *World, h *record.Header) {
+	at := link{h.LeaderEpoch, h.BaseOffset}
+	if _, copied := r.part.links[at]; copied || !h.Attributes.Control() {
+		return
+	}
+	if last, heard := r.heard.last[h.ProducerID]; !heard || w.now-last.at >= w.plan.Timing.ProducerIdle*4/5 {
+		if r.part.revived == nil {
+			r.part.revived = map[link]bool{}
+		}
+		r.part.revived[at] = true
 	}
 }
 

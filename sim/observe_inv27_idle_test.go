@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -58,5 +59,26 @@ func TestProducersAreForgottenWhenTheyAreIdleAndNotBefore(t *testing.T) {
 			continue
 		}
 		require.Equal(t, "INV-27: "+c.cause, w.failure.Fingerprint())
+	}
+}
+
+// A coordinator that has no answer asks again for a marker. A leader that has
+// forgotten the producer since writes it once more; one that has not must not.
+func TestAMarkerIsRepeatedOnlyByALeaderThatForgotItsProducer(t *testing.T) {
+	for silent, revived := range map[Span]bool{Second: false, 9 * Second: true} {
+		s := newStage(t)
+		s.plan.Timing.ProducerIdle = 10 * Second
+		r := s.holds(1, numbered(0, 0, 0), marker(1, 1), marker(2, 1))
+		r.part.committed, r.part.high = r.memory.batches, r.memory.end
+		r.hears(s.World, numbered(0, 0, 0))
+		r.hears(s.World, marker(1, 1))
+		s.now += silent
+		r.hears(s.World, marker(2, 1))
+		s.step(&sequences{}, 1, effect.Tick{}, nil, r)
+		if revived {
+			s.passed()
+		} else {
+			s.refused("INV-29", "has at offset 2 a marker of producer 7 that begins epoch 1, behind one of epoch 1")
+		}
 	}
 }

@@ -83,11 +83,11 @@ func (o *lastingFences) committed(w *World, n *Node, b *transactionsBook) {
 			continue
 		}
 		at := markedBy{h.part.id, h.ProducerID}
-		if before, known := o.coordinators[at]; known && h.Marker.CoordinatorEpoch < before {
+		if before, known := o.coordinators[at]; known && h.Marker.CoordinatorEpoch < before && !h.part.revived[link{h.LeaderEpoch, h.BaseOffset}] {
 			w.fail("INV-29", n.id, "a marker of a fenced coordinator is taken", "partition %s has at offset %d a marker of producer %d by the coordinator of epoch %d, behind one of epoch %d", h.part.id, h.BaseOffset, h.ProducerID, h.Marker.CoordinatorEpoch, before)
 			return
 		}
-		o.coordinators[at] = h.Marker.CoordinatorEpoch
+		o.coordinators[at] = max(o.coordinators[at], h.Marker.CoordinatorEpoch)
 	}
 	for i := range b.positions {
 		r := &b.positions[i]

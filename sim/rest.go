@@ -47,7 +47,7 @@ func (w *World) unrest(most int) []string {
 		if w.transacted && !u.up && u.session > 0 && u.starts == u.run {
 			add("a client has not come back", "client %d (%s) is to be started again", u.plan.ID, u.plan.Role)
 		}
-		if u.up && u.plan.Role != auditorRole && !(u.plan.Role.transacts() && w.transactionsGivenUp(u.plan.Transactional)) {
+		if u.up && u.plan.Role != auditorRole && !w.hindered(u) {
 			if waits, ok := u.script.idle(u); !ok {
 				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
 			}

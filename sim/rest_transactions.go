@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -41,14 +43,10 @@ func (w *World) transactionUnrest(add complain) {
 	}
 	for _, n := range w.nodes[1:] {
 		c := n.Core()
-		if c == nil {
+		if c == nil || n.forGood {
 			continue
 		}
-		for _, v := range c.Transactions().Views() {
-			if v.Ongoing+v.Preparing+v.Held+v.Waiting > 0 {
-				add(openTransaction, "node %d has in shard %d of transactions %d open, %d that are decided, %d requests that wait for those, %d answers", n.id, v.Shard, v.Ongoing, v.Preparing, v.Held, v.Waiting)
-			}
-		}
+		w.undecided(add, n, c)
 		for _, v := range c.Groups().Views() {
 			if v.Held > 0 {
 				add(unverifiedPositions, "%d requests in shard %d of groups on node %d", v.Held, v.Shard, n.id)
@@ -75,6 +73,51 @@ func (w *World) transactionUnrest(add complain) {
 			add(unstableRecords, "all below %d is stable, and %d is committed, in %s", leader.LastStable, leader.HighWatermark, w.tellPartition(state))
 		}
 	}
+}
+
+// undecided looks at one coordinator. A decision stays without its last marker where
+// nobody may lead the partition any more.
+func (w *World) undecided(add complain, n *Node, c *core.Node) {
+	unwritable := false
+	c.Transactions().EachTransaction(func(shard int32, t txn.Transaction) bool {
+		switch {
+		case prepared(t.Phase) && slices.ContainsFunc(t.Partitions, w.partitionForsaken):
+			unwritable = true
+		case t.Phase == txn.Ongoing || prepared(t.Phase):
+			add(openTransaction, "node %d has that of %q, %v, in shard %d as %v with the partitions %v", n.id, t.TransactionalID, t.Now, shard, t.Phase, t.Partitions)
+		}
+		return true
+	})
+	for _, v := range c.Transactions().Views() {
+		if v.Held+v.Waiting > 0 && !unwritable {
+			add(openTransaction, "in shard %d on node %d %d requests wait for one, and %d answers", v.Shard, n.id, v.Held, v.Waiting)
+		}
+	}
+}
+
+// partitionForsaken says whether nobody may lead a partition any more.
+func (w *World) partitionForsaken(id record.PartitionID) bool {
+	p := w.book.parts[id]
+	return p != nil && p.forsaken()
+}
+
+// hindered says that a client may never end its transactions: what its coordinator
+// had written was given up, or it publishes where nobody may lead any more, or
+// nobody coordinates its group.
+func (w *World) hindered(u *user) bool {
+	if !u.plan.Role.transacts() {
+		return false
+	}
+	into := u.plan.Topics
+	if u.plan.Role == Worker {
+		into = u.plan.Into
+	}
+	for _, name := range into {
+		if t := w.newest().TopicNamed(name); t != nil && slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.partitionForsaken(p.ID) }) {
+			return true
+		}
+	}
+	return w.transactionsGivenUp(u.plan.Transactional) || u.plan.Role == Worker && w.shardForsaken(u.plan.Group)
 }
 
 // mayStayOpen says that a transaction may stay open for good in a partition: what
@@ -116,8 +159,14 @@ func (w *World) transactionsGivenUp(id string) bool {
 }
 
 // stalled says that a group may never be told its positions again: some are pending
-// in a transaction of which nobody knows the end any more.
+// in a transaction of which nobody knows the end any more. Or its workers may never
+// end a transaction.
 func (w *World) stalled(name string) (stalled bool) {
+	for _, u := range w.clients {
+		if u.up && u.plan.Group == name && w.hindered(u) {
+			return true
+		}
+	}
 	if !w.transacted || !w.unsettled() && !w.shardGivenUp(name) {
 		return false
 	}
