@@ -195,6 +195,9 @@ func (k *worker) transacted(u *user, so course) {
 			Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Error: history.ByRewind,
 			Invoke: int64(u.world.now), Group: u.plan.Group, Epoch: k.epoch, Style: history.ExactlyOnce,
 		})
+		for id := range k.owned {
+			k.owned[id] = -1 // it is to be looked up: the member is not at rest before it knows
+		}
 		u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Rewind{Op: op} })
 	}
 	if u.listed() {
