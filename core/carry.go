@@ -31,7 +31,7 @@ func groupConfig(c Config) group.Config {
 
 func txnConfig(c Config) txn.Config {
 	return txn.Config{
-		MaxTimeout: c.Transactions.MaxTimeout, Expiration: c.Transactions.Expiration,
+		MaxTimeout: c.Transactions.MaxTimeout, Expiration: c.Transactions.Expiration, LastEpoch: record.ProducerEpoch(c.Tidying.ProducerEpochs),
 		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords, MaxBatchBytes: c.Tidying.GroupBatch},
 	}
 }

@@ -94,7 +94,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 			CheckpointBatches: c.Tidy, QuorumEntries: c.Tidy, QuorumKept: c.Tidy / 4, QuorumParcel: c.Parcel,
 			QuorumBytes: c.QuorumBytes, GroupBatch: c.GroupBatch,
 			MetadataChanges: c.Tidy, GroupRecords: c.Tidy, ProducerIDs: (c.Tidy + 31) / 32,
-			UnflushedBytes: c.Unflushed, ProducerIdle: message.Duration(t.ProducerIdle),
+			UnflushedBytes: c.Unflushed, ProducerEpochs: c.Epochs, ProducerIdle: message.Duration(t.ProducerIdle),
 		},
 	}
 	if c.Racks > 0 {

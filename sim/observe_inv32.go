@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -62,7 +63,7 @@ func (o *oneDecision) state(w *World, n *Node, r *stateRecord) {
 		return
 	case !slices.Contains(phaseAfter[was.Phase], is.Phase):
 		w.fail("INV-32", n.id, "a transactional id goes to a state that cannot follow", "the transactional id %q goes from %v to %v in shard %s at offset %d", name, was.Phase, is.Phase, r.shard.part.id, r.at)
-	case !r.gone && !inOrder(was, is):
+	case !r.gone && !inOrder(was, is, w.lastEpoch()):
 		w.fail("INV-32", n.id, "a transactional id takes an identity out of order", "the transactional id %q goes from %v of %v, for %v next, to %v of %v, for %v next, in shard %s at offset %d",
 			name, was.Phase, was.Now, was.Turn, is.Phase, is.Now, is.Turn, r.shard.part.id, r.at)
 	case was.Phase == txn.Ongoing && !keeps(was, is):
@@ -72,27 +73,30 @@ func (o *oneDecision) state(w *World, n *Node, r *stateRecord) {
 	}
 }
 
-// lastProducerEpoch is never given to a producer: the one after it would not fit.
-const lastProducerEpoch = 1<<15 - 1
+// lastEpoch is never given to a producer: the one after it would not fit.
+func (w *World) lastEpoch() record.ProducerEpoch {
+	return record.ProducerEpoch(or(w.plan.Cluster.Epochs, math.MaxInt16))
+}
 
-// inOrder judges the identities of a state after another.
-func inOrder(was, is *txn.Transaction) bool {
+// inOrder judges the identities of a state after another. A producer gets another id
+// when the epochs of the one that it has are used up, and not before.
+func inOrder(was, is *txn.Transaction, last record.ProducerEpoch) bool {
 	next := was.Turn
 	next.Epoch++
-	fresh := is.Turn.Epoch == 0 && is.Turn.ID != was.Turn.ID // its producer id is used up
+	fresh := is.Turn.Epoch == 0 && is.Turn.ID != was.Turn.ID
 	switch {
 	case was.Phase == 0:
 		return is.Now.Epoch == 0 && is.Turn == is.Now
 	case is.Phase == txn.Empty:
-		return is.Turn == is.Now && (is.Now == next || fresh)
+		return is.Turn == is.Now && (is.Now == next && next.Epoch < last || fresh && next.Epoch >= last)
 	case is.Phase == txn.Ongoing:
 		return is.Now == was.Turn && is.Turn == is.Now
 	case is.Phase == txn.PrepareCommit || is.Phase == txn.PrepareAbort:
-		return is.Now == next && (is.Turn == is.Now || fresh && is.Now.Epoch == lastProducerEpoch)
+		return is.Now == next && (is.Turn == is.Now && (next.Epoch < last || is.Ended != was.Turn) || fresh && next.Epoch == last && is.Ended == was.Turn)
 	case was.Phase == txn.PrepareCommit || was.Phase == txn.PrepareAbort:
 		return is.Now == was.Turn && is.Turn == was.Turn
 	}
-	return is.Now == is.Turn && is.Ended == was.Turn && (is.Now == next || fresh) // an abort of nothing
+	return is.Now == is.Turn && is.Ended == was.Turn && (is.Now == next && next.Epoch < last || fresh && next.Epoch == last) // an abort of nothing
 }
 
 // keeps judges the partitions of a transaction that was open.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -218,6 +219,8 @@ func TestStatesThatCannotFollowAreRefused(t *testing.T) {
 		"it ends otherwise":               {[]txn.Transaction{empty(0), ongoing(0, part), decided(txn.PrepareCommit, 0, part), decided(txn.CompleteAbort, 0)}, "goes from PrepareCommit to CompleteAbort"},
 		"it is not completed":             {[]txn.Transaction{empty(0), ongoing(0, part), decided(txn.PrepareAbort, 0, part), ongoing(1, part)}, "goes from PrepareAbort to Ongoing"},
 		"an abort of nothing is a repeat": {[]txn.Transaction{empty(0), of(decided(txn.CompleteAbort, 0), func(t *txn.Transaction) { t.Now = seven(0) })}, "to CompleteAbort of {7 0}"},
+		"another producer id too early":   {[]txn.Transaction{empty(0), of(empty(0), func(t *txn.Transaction) { t.Now, t.Turn = txn.Identity{ID: 8}, txn.Identity{ID: 8} })}, "to Empty of {8 0}"},
+		"... and with the decision":       {[]txn.Transaction{empty(0), ongoing(0, part), of(decided(txn.PrepareCommit, 0, part), func(t *txn.Transaction) { t.Turn = txn.Identity{ID: 8} })}, "to PrepareCommit of {7 1}, for {8 0} next"},
 		"commit of nothing":               {[]txn.Transaction{empty(0), decided(txn.CompleteCommit, 0)}, "goes from Empty to CompleteCommit"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +237,7 @@ func TestStatesThatCannotFollowAreRefused(t *testing.T) {
 		})
 	}
 	p := newTheatre(t)
-	last := seven(lastProducerEpoch - 1)
+	last := seven(math.MaxInt16 - 1)
 	p.state(nil, empty(0))
 	p.ids["t"] = of(ongoing(0, part), func(t *txn.Transaction) { t.Now, t.Turn = last, last })
 	p.state(nil, of(decided(txn.PrepareCommit, last.Epoch, part), func(t *txn.Transaction) { t.Turn = txn.Identity{ID: 8} }))

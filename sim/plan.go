@@ -44,6 +44,9 @@ type ClusterPlan struct {
 	// TransactionShards is the number of partitions of the internal topic in which
 	// coordinators keep transactions; 0: 2.
 	TransactionShards int `json:"transactionShards,omitempty"`
+	// Epochs is how many producer epochs a transactional id goes through with one
+	// producer id; 0: the core's default, which no run reaches.
+	Epochs int `json:"epochs,omitempty"`
 	// SwapVoters lets disks of voters be swapped too, fewer than half of them.
 	SwapVoters bool `json:"swapVoters,omitempty"`
 	// Codec passes every message through the wire codec, both ways.

@@ -33,6 +33,7 @@ func (p *Plan) inBounds() error {
 		{"cluster.racks", p.Cluster.Racks, 0, many},
 		{"cluster.shards", p.Cluster.Shards, 0, 1000},
 		{"cluster.transactionShards", p.Cluster.TransactionShards, 0, 1000},
+		{"cluster.epochs", p.Cluster.Epochs, 0, 32767},
 		{"cluster.tidy", p.Cluster.Tidy, 0, many},
 		{"network.tail", n.Tail, 0, 1000},
 		{"network.reset", n.Reset, 0, 1e6},

@@ -24,6 +24,9 @@ func (d *clientDraw) transactions(sure bool) {
 		return
 	}
 	d.plan.Cluster.TransactionShards = int(t.r.Between(1, 3))
+	if e := t.r.Split("epochs"); e.OneIn(4) {
+		d.plan.Cluster.Epochs = int(e.Between(2, 30))
+	}
 	if t.r.OneIn(3) {
 		t.loose()
 	} else {

@@ -2,9 +2,11 @@ package txn
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // Config bounds what transactions may do. Zero fields mean the default.
@@ -17,7 +19,11 @@ type Config struct {
 	MaxPartitions int              // of one transaction; 10000
 	MaxHeld       int              // requests to add to one transactional id that are held back; 64
 	HoldTime      message.Duration // ... and for how long; 5 s
-	Ledger        ledger.Config    // how the shards are kept; its Topic is TopicName
+	// LastEpoch is the highest producer epoch. It is never given to a producer: the
+	// marker of the transaction before it carries it, and what follows has another
+	// producer id. At least 2; 32767.
+	LastEpoch record.ProducerEpoch
+	Ledger    ledger.Config // how the shards are kept; its Topic is TopicName
 }
 
 func (c Config) withDefaults() Config {
@@ -29,6 +35,7 @@ func (c Config) withDefaults() Config {
 	c.MaxPartitions = cmp.Or(c.MaxPartitions, 10000)
 	c.MaxHeld = cmp.Or(c.MaxHeld, 64)
 	c.HoldTime = cmp.Or(c.HoldTime, 5*message.Second)
+	c.LastEpoch = cmp.Or(c.LastEpoch, math.MaxInt16)
 	c.Timeout = min(c.Timeout, c.MaxTimeout)
 	c.Ledger.Topic = TopicName
 	return c

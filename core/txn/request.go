@@ -155,7 +155,7 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 		}
 		who = Identity{e.now.ID, e.now.Epoch + 1}
 	}
-	if e == nil || e.now.Epoch >= lastEpoch-1 {
+	if e == nil || e.now.Epoch >= cfg.LastEpoch-1 {
 		id, ok := s.home.ids.Take()
 		if !ok {
 			return nil, refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")
@@ -190,7 +190,7 @@ func (s *shard) end(now message.Now, m *message.EndTransaction) (message.Reply, 
 	v := e.value
 	v.ended = who
 	v.now.Epoch++
-	if v.now.Epoch == lastEpoch {
+	if v.now.Epoch >= s.home.cfg.LastEpoch {
 		id, ok := s.home.ids.Take()
 		if !ok {
 			return nil, refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")

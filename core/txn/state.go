@@ -2,7 +2,6 @@ package txn
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/tamarack-mq/tamarack/core/deadline"
@@ -51,10 +50,6 @@ func follows(before, next Phase) bool {
 	}
 	return next == Empty || next == Ongoing || next == CompleteAbort // an abort of nothing
 }
-
-// lastEpoch is the highest producer epoch. It is never given to a producer: the
-// marker of the transaction before it carries it.
-const lastEpoch record.ProducerEpoch = math.MaxInt16
 
 // Identity is what a producer stamps on its batches.
 type Identity struct {
