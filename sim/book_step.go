@@ -127,7 +127,8 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 func (r *replicaBook) gone() {
 	r.disk.reset(0)
 	r.memory.reset(0)
-	r.durable, r.told, r.cut, r.verified, r.knew, r.forgetful, r.revived = 0, 0, 0, 0, 0, false, false
+	r.durable, r.told, r.cut, r.verified, r.knew = 0, 0, 0, 0, 0
+	r.forgetful, r.forgot, r.revived = false, false, false
 }
 
 // crashed and swapped note what a process or a disk took with it.
