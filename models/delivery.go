@@ -204,6 +204,12 @@ func (g *groupWork) note(d *dossier, op *history.Operation) {
 		}
 	case history.Assigned:
 		g.seeks = g.seeks || op.Error == history.BySeek
+		for _, p := range op.Positions { // retention has moved it on
+			at := Place{p.TopicID, p.Partition}
+			if given, any := g.mine[by][at]; any && p.Offset > given {
+				g.mine[by][at] = p.Offset
+			}
+		}
 	case history.Commit:
 		for _, p := range op.Positions {
 			at := Place{p.TopicID, p.Partition}

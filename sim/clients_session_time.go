@@ -25,7 +25,7 @@ func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffse
 	first := sort.Search(len(p.committed), func(i int) bool { return p.committed[i].BaseOffset >= p.gone() })
 	for i := first; i < len(p.committed) && p.committed[i].BaseOffset < got.Offset; i++ {
 		h := &p.committed[i]
-		if h.MaxTimestamp < at || h.End() > got.Offset {
+		if h.MaxTimestamp < at || h.End() > got.Offset || h.Attributes.Control() {
 			continue
 		}
 		w.fail("INV-9", int32(c.node), "a search by time passes over records", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d, but the batch [%d, %d) has a record of time %d", u.plan.ID, c.node, got.ID, at, got.Offset, h.BaseOffset, h.End(), h.MaxTimestamp)

@@ -11,16 +11,14 @@ import (
 // clients of a seed are the same with it and without.
 type transactionDraw struct {
 	*clientDraw
-	r *chance.Stream
+	r    *chance.Stream
+	made []string // topics of their own
 }
-
-// inSeeds is whether the seeds of NewPlan have them yet.
-const inSeeds = false
 
 // transactions draws them in one seed of three.
 func (d *clientDraw) transactions(sure bool) {
 	t := &transactionDraw{clientDraw: d, r: d.r.Split("transactions")}
-	if one := t.r.OneIn(3) && inSeeds; !one && !sure {
+	if one := t.r.OneIn(3); !one && !sure {
 		return
 	}
 	d.plan.Cluster.TransactionShards = int(t.r.Between(1, 3))
@@ -63,6 +61,7 @@ func (d *transactionDraw) topic(name string) string {
 		SegmentBytes: int(d.r.Between(2, 16)) << 10,
 	}
 	d.plan.Topics = append(d.plan.Topics, t)
+	d.made = append(d.made, name)
 	return name
 }
 
@@ -91,9 +90,15 @@ func (d *transactionDraw) who(c ClientPlan, id string) ClientPlan {
 
 // pipeline draws one to three stages: what one writes, the next reads.
 func (d *transactionDraw) pipeline() {
-	from := d.topic("in")
-	d.feed(from)
-	for stage := range d.r.Between(1, 3) {
+	stages := d.r.Between(1, 3)
+	from := d.elsewhere()
+	if d.r.OneIn(3) {
+		stages = 1 // others write what it reads, and many
+	} else {
+		from = d.topic("in")
+		d.feed(from)
+	}
+	for stage := range stages {
 		name := strconv.Itoa(int(stage))
 		into := []string{d.topic("out" + name)}
 		fan := 1
@@ -106,6 +111,17 @@ func (d *transactionDraw) pipeline() {
 		d.workers("stage"+name, from, into, fan)
 		from = into[0]
 	}
+}
+
+// elsewhere is a topic that others write and read, too.
+func (d *transactionDraw) elsewhere() string {
+	var names []string
+	for i := range d.plan.Topics {
+		if name := d.plan.Topics[i].Name; name[0] == 't' {
+			names = append(names, name)
+		}
+	}
+	return names[d.r.Below(int64(len(names)))]
 }
 
 // feed draws who writes what a pipeline begins with.
@@ -148,8 +164,11 @@ func (d *transactionDraw) workers(group, topic string, into []string, fan int) {
 // loose draws who publishes transactions over some topics, of others too.
 func (d *transactionDraw) loose() {
 	topics := []string{d.topic("loose")}
-	if d.r.OneIn(2) {
+	switch d.r.Below(4) {
+	case 0:
 		topics = append(topics, d.topic("wide"))
+	case 1, 2:
+		topics = append(topics, d.elsewhere())
 	}
 	for i := range d.r.Between(1, 3) {
 		id := "loose-" + strconv.Itoa(int(i))
@@ -166,16 +185,13 @@ func (d *transactionDraw) loose() {
 
 // onlookers draws who reads what was written: committed records, mostly.
 func (d *transactionDraw) onlookers() {
-	var topics []string
-	for i := range d.plan.Topics {
-		switch name := d.plan.Topics[i].Name; name {
-		case "in", "out0", "out1", "out2", "more0", "more1", "more2", "loose", "wide":
-			topics = append(topics, name)
-		}
-	}
-	one := []string{topics[d.r.Below(int64(len(topics)))]}
+	one := []string{d.made[d.r.Below(int64(len(d.made)))]}
 	if d.r.OneIn(2) {
-		d.add(ClientPlan{Role: Reader, Topics: topics, Every: d.ms(30, 300), Committed: !d.r.OneIn(4)})
+		c := ClientPlan{Role: Reader, Topics: d.made, Every: d.ms(30, 300), Committed: !d.r.OneIn(4), Times: d.r.OneIn(2)}
+		if d.r.OneIn(2) {
+			c.Seek = int(d.r.Between(5, 30))
+		}
+		d.add(c)
 	}
 	if d.r.OneIn(2) {
 		for range d.r.Between(1, 2) {
@@ -183,6 +199,19 @@ func (d *transactionDraw) onlookers() {
 				Role: MemberOf, Group: "onlookers", Topics: one, Style: "at-least-once", Reset: "earliest",
 				Every: d.ms(20, 150), Slow: d.ms(0, 100), Committed: true,
 			})
+		}
+	}
+	groups := map[string]bool{}
+	for i := range d.clients {
+		c := &d.clients[i]
+		switch c.Role {
+		case Reader:
+			c.Committed = c.Committed || d.r.OneIn(4)
+		case MemberOf:
+			if _, drawn := groups[c.Group]; !drawn {
+				groups[c.Group] = d.r.OneIn(4)
+			}
+			c.Committed = c.Committed || groups[c.Group]
 		}
 	}
 }

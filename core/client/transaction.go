@@ -35,6 +35,7 @@ type transactor struct {
 
 	begin  *beginning
 	asking bool // for an identity
+	again  alarm
 	end    *decision
 	idle   func() // told, while the client is being closed, when all has ended
 }
@@ -57,7 +58,13 @@ type beginning struct {
 	deadline alarm
 }
 
-func (t *transactor) init(c *Client) { t.c = c }
+func (t *transactor) init(c *Client) {
+	t.c = c
+	t.again.Due = func() {
+		t.proceed()
+		t.subscribed()
+	}
+}
 
 // on says that the producer is a transactional one.
 func (t *transactor) on() bool { return t.c.cfg.TransactionalID != "" }
@@ -146,12 +153,12 @@ func (t *transactor) identified(r Result) {
 	t.asking = false
 	m, ok := r.Reply.(*message.InitProducerIDReply)
 	switch {
-	case r.Err != nil && r.Err.Problem == TimedOut && t.begin != nil && t.begin.until > t.c.now.Mono:
-		t.identify(t.begin.until) // it was asked for on another account
 	case r.Err != nil:
-		t.failBegin(r.Err)
-		if r.Err.Problem == TimedOut {
-			t.subscribed()
+		if r.Err.Problem == TimedOut { // the last question may not have ended yet
+			t.c.alarms.Set(&t.again, t.c.now.Mono.Add(t.c.backoff(1)))
+		}
+		if r.Err.Problem != TimedOut || t.begin != nil && t.begin.until <= t.c.now.Mono {
+			t.failBegin(r.Err)
 		}
 	case !ok || m.ID < 0 || m.Epoch < 0:
 		t.failBegin(&Error{Problem: Refused, Code: message.UnknownServerError, Detail: "begin: the coordinator's answer has no producer id"})
