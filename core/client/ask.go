@@ -287,6 +287,11 @@ func (a *ask) fail(why Problem) {
 	if a.maybe && a.request != nil && !changesNothing(a.request) {
 		o = Unknown
 	}
+	a.end(Result{Outcome: o, Reply: a.reply, Err: a.because(why)})
+}
+
+// because is why there is no answer so far.
+func (a *ask) because(why Problem) *Error {
 	what := "ask"
 	if a.request != nil {
 		what = a.request.Kind().String()
@@ -295,7 +300,7 @@ func (a *ask) fail(why Problem) {
 	if detail == "" {
 		detail = why.String()
 	}
-	a.end(Result{Outcome: o, Reply: a.reply, Err: &Error{Problem: why, Code: a.code, Detail: fmt.Sprintf("%s: %s", what, detail)}})
+	return &Error{Problem: why, Code: a.code, Detail: fmt.Sprintf("%s: %s", what, detail)}
 }
 
 func (a *ask) end(r Result) {

@@ -33,11 +33,10 @@ type transactor struct {
 	dropped bool      // what was left of it is given up
 	fatal   *Error    // the producer is over
 
-	begin  *beginning
-	asking bool // for an identity
-	again  alarm
-	end    *decision
-	idle   func() // told, while the client is being closed, when all has ended
+	begin    *beginning
+	identity *ask // the question for one; nil: it is not asked
+	end      *decision
+	idle     func() // told, while the client is being closed, when all has ended
 }
 
 // phase is what a transactional producer waits for.
@@ -58,13 +57,7 @@ type beginning struct {
 	deadline alarm
 }
 
-func (t *transactor) init(c *Client) {
-	t.c = c
-	t.again.Due = func() {
-		t.proceed()
-		t.subscribed()
-	}
-}
+func (t *transactor) init(c *Client) { t.c = c }
 
 // on says that the producer is a transactional one.
 func (t *transactor) on() bool { return t.c.cfg.TransactionalID != "" }
@@ -105,6 +98,10 @@ func (t *transactor) beginOne(in Begin) {
 	}
 	b := &beginning{op: in.Op, until: t.c.now.Mono.Add(wait)}
 	b.deadline.Due = func() {
+		if t.identity != nil {
+			t.failBegin(t.identity.because(TimedOut))
+			return
+		}
 		t.failBegin(&Error{Problem: TimedOut, Detail: "begin: the end of the transaction before is not certain yet: no coordinator has answered"})
 	}
 	t.begin = b
@@ -123,10 +120,11 @@ func (t *transactor) proceed() {
 		t.storing, t.offsets = 0, nil
 		t.turn++
 		t.c.succeed(b.op, Result{})
-	case t.phase == anonymous && !t.asking:
-		t.identify(b.until)
 	default:
 		t.c.alarms.Set(&b.deadline, b.until)
+		if t.phase == anonymous {
+			t.identify()
+		}
 	}
 }
 
@@ -134,32 +132,31 @@ func (t *transactor) proceed() {
 // incarnation left open is aborted at once: positions that wait for the end of it may
 // be why there is nothing to begin a transaction with.
 func (t *transactor) subscribed() {
-	if t.on() && t.phase == anonymous && !t.asking && t.c.consumer.mode == grouped {
-		t.identify(t.c.now.Mono.Add(t.c.cfg.AskTimeout))
+	if t.on() && t.phase == anonymous && t.c.consumer.mode == grouped {
+		t.identify()
 	}
 }
 
-// identify asks the coordinator who this producer is.
-func (t *transactor) identify(until message.Time) {
-	t.asking = true
+// identify asks the coordinator who this producer is, until it is answered for good:
+// whoever waits for that has a time limit of his own.
+func (t *transactor) identify() {
+	if t.identity != nil {
+		return
+	}
 	if t.self == 0 {
 		t.self = max(t.c.naming.Uint64(), 1)
 	}
 	q := &message.InitProducerID{TransactionalID: t.c.cfg.TransactionalID, Timeout: t.c.cfg.TransactionTimeout, Incarnation: t.self}
-	t.c.begin(&ask{target: t.target(), prepare: ready(q), finish: t.identified}, max(until.Sub(t.c.now.Mono), message.Millisecond))
+	t.identity = &ask{target: t.target(), prepare: ready(q), finish: t.identified}
+	t.c.begin(t.identity, message.Never.Sub(t.c.now.Mono))
 }
 
 func (t *transactor) identified(r Result) {
-	t.asking = false
+	t.identity = nil
 	m, ok := r.Reply.(*message.InitProducerIDReply)
 	switch {
 	case r.Err != nil:
-		if r.Err.Problem == TimedOut { // the last question may not have ended yet
-			t.c.alarms.Set(&t.again, t.c.now.Mono.Add(t.c.backoff(1)))
-		}
-		if r.Err.Problem != TimedOut || t.begin != nil && t.begin.until <= t.c.now.Mono {
-			t.failBegin(r.Err)
-		}
+		t.failBegin(r.Err)
 	case !ok || m.ID < 0 || m.Epoch < 0:
 		t.failBegin(&Error{Problem: Refused, Code: message.UnknownServerError, Detail: "begin: the coordinator's answer has no producer id"})
 	default:

@@ -152,6 +152,23 @@ func TestWhatAnEarlierProducerLeftIsWaitedFor(t *testing.T) {
 	require.Equal(t, Result{}, s.done[op])
 }
 
+// Whoever waits for an identity may give up before the coordinator does. The question
+// goes on, and is asked once (INV-38); its answer serves who comes next.
+func TestAnIdentityIsAskedForOnceHoweverLongItTakes(t *testing.T) {
+	s := transactional(t, func(c *Config) { c.RequestTimeout, c.AskTimeout = 20*message.Second, 5*message.Second })
+	first := s.begin()
+	s.coordinatorOf(2)
+	c, _ := next[*message.InitProducerID](s)
+	s.pass(5 * message.Second)
+	require.Equal(t, Result{Outcome: NotDone, Err: &Error{
+		Problem: TimedOut, Code: message.CoordinatorNotAvailable, Detail: "InitProducerID: the coordinator of transactional id pay was not found",
+	}}, s.done[first])
+	second := s.begin()
+	require.NotContains(t, s.kinds(), message.KindInitProducerID)
+	s.answer(c, &message.InitProducerIDReply{ID: 40, Epoch: 7})
+	require.Equal(t, Result{}, s.done[second])
+}
+
 // A record that fails takes the transaction with it: what waits is given up,
 // nothing more is taken, and a commit is refused. After the abort the producer goes
 // on.
