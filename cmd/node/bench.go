@@ -31,12 +31,15 @@ type benchOptions struct {
 	set        []string
 	metrics    []string
 	keep       bool
+
+	transactions []int
+	producers    int
 }
 
 func benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench produce|consume",
+		Use:   "bench produce|consume | bench --transactions",
 		Short: "Measure throughput, latency and what they cost",
 		Long: `Measure a cluster with a closed loop: WINDOW records are always unanswered. Window
 1 is the latency of a lone record, 256 a normal producer, 4096 saturation.
@@ -44,11 +47,33 @@ func benchCommand() *cobra.Command {
 Per record: flushes of all logs on all nodes, bytes that the nodes sent to their
 disks per byte of record (3 replicas cannot be below 3), and processor time of
 the nodes. These need --spawn, or --metrics with the nodes' HTTP addresses; disk
-bytes need --spawn.`,
+bytes need --spawn.
+
+With --transactions, the same records under each way to deliver them, with the
+position of a group: round after round of N records over three partitions, each
+waited for, and as a plain stream with N records unanswered. All of them take turns
+in one run. "over plain" is how much longer a round takes (median) than the same
+records alone, in medians of one record: flush-and-round-trip latencies.`,
+		Example: `  node bench produce --spawn --data /folder/on/that/disk
+  node bench --transactions --spawn --data /folder/on/that/disk`,
+		Args: exactArgs(),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(o.transactions) == 0 {
+			return usage("missing what to measure: produce, consume or --transactions")
+		}
+		if !cmd.Flags().Changed("partitions") {
+			o.partitions = 3
+		}
+		return explain(benchTransactions(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 	}
 	o.connection.flags(cmd)
 	f := cmd.PersistentFlags()
 	f.SortFlags = false
+	own := cmd.Flags()
+	own.IntSliceVar(&o.transactions, "transactions", nil, "Records of a transaction; several are run one after the other")
+	own.Lookup("transactions").NoOptDefVal = "100,1000"
+	own.IntVar(&o.producers, "producers", 1, "With --transactions: programs at once, each with a transactional id of its own")
 	f.IntSliceVar(&o.windows, "window", []int{1, 256, 4096}, "Unanswered records; several are run one after the other")
 	f.IntSliceVar(&o.sizes, "record-size", []int{1024}, "Bytes of a record's value; several are run one after the other")
 	f.Int32Var(&o.partitions, "partitions", 1, "Partitions of the topic")
@@ -75,10 +100,10 @@ bytes need --spawn.`,
 
 // benchRun is the cluster that is measured.
 type benchRun struct {
-	o    benchOptions
-	cl   *client.Client
-	meta meter
-	acks message.Acks
+	o     benchOptions
+	cl    *client.Client
+	meter meter
+	acks  message.Acks
 }
 
 func bench(ctx context.Context, o benchOptions, consume bool, out, errs io.Writer) error {
@@ -86,7 +111,7 @@ func bench(ctx context.Context, o benchOptions, consume bool, out, errs io.Write
 	if err != nil {
 		return err
 	}
-	b := &benchRun{o: o, acks: acks, meta: meter{http: o.metrics}}
+	b := &benchRun{o: o, acks: acks, meter: meter{http: o.metrics}}
 	if o.spawn {
 		stop, err := b.spawn(ctx, errs)
 		if err != nil {
@@ -141,10 +166,10 @@ func (b *benchRun) spawn(ctx context.Context, errs io.Writer) (stop func(), err 
 	}
 	fmt.Fprintf(errs, "three nodes are ready, data in %s\n", dir)
 	b.o.bootstrap = strings.Join(c.addresses(), ",")
-	b.meta = meter{}
+	b.meter = meter{}
 	for _, n := range c.nodes {
-		b.meta.http = append(b.meta.http, n.http)
-		b.meta.pids = append(b.meta.pids, n.cmd.Process.Pid)
+		b.meter.http = append(b.meter.http, n.http)
+		b.meter.pids = append(b.meter.pids, n.cmd.Process.Pid)
 	}
 	return stop, nil
 }
@@ -204,7 +229,7 @@ func (b *benchRun) produce(ctx context.Context, r *benchResult, name string) err
 	slots := make(chan struct{}, r.Window)
 	latencies := make([]int64, 0, 1<<20) // of the client's goroutine, until the end
 	var failed error
-	before, err := b.meta.read(ctx)
+	before, err := b.meter.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -237,7 +262,7 @@ func (b *benchRun) produce(ctx context.Context, r *benchResult, name string) err
 		}
 	}
 	elapsed := time.Since(begin)
-	after, err := b.meta.read(ctx)
+	after, err := b.meter.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -249,7 +274,7 @@ func (b *benchRun) produce(ctx context.Context, r *benchResult, name string) err
 func (b *benchRun) consume(ctx context.Context, r *benchResult, name string, want int) error {
 	p := &polling{o: pollOptions{connection: b.o.connection, topics: []string{name}, partition: -1}, cl: b.cl}
 	from, _ := position("earliest")
-	before, err := b.meta.read(ctx)
+	before, err := b.meter.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -271,7 +296,7 @@ func (b *benchRun) consume(ctx context.Context, r *benchResult, name string, wan
 		got += len(records)
 	}
 	elapsed := time.Since(begin)
-	after, err := b.meta.read(ctx)
+	after, err := b.meter.read(ctx)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,10 @@ func (s spent) sub(o spent) spent {
 	return spent{s.flushes - o.flushes, s.cpu - o.cpu, s.diskBytes - o.diskBytes, s.client - o.client}
 }
 
+func (s spent) add(o spent) spent {
+	return spent{s.flushes + o.flushes, s.cpu + o.cpu, s.diskBytes + o.diskBytes, s.client + o.client}
+}
+
 func (m meter) read(ctx context.Context) (s spent, err error) {
 	for _, address := range m.http {
 		values, err := scrape(ctx, address, "tamarack_log_flushes_total", "process_cpu_seconds_total")
