@@ -25,6 +25,7 @@ type cluster struct {
 	// replies by token, as they came.
 	replies map[message.Token]message.Reply
 	mute    func(message.Message) bool // what the network loses
+	delays  *delays                    // nil: nothing takes time
 }
 
 // host is one node with its disk.
@@ -123,6 +124,9 @@ func (c *cluster) step(h *host, in effect.Input) {
 }
 
 func (c *cluster) do(h *host, e effect.Effect) {
+	if c.slow(h, e) {
+		return
+	}
 	switch e := e.(type) {
 	case effect.Send:
 		if to := c.nodes[e.To-1]; !to.down && (c.mute == nil || !c.mute(e.Msg)) {

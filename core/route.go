@@ -76,9 +76,9 @@ func (n *Node) receive(now message.Now, from message.NodeID, m message.Message, 
 	case *message.AddToTransaction:
 		n.txns.Add(now, from, m, &n.txnOut)
 	case *message.AddedToTransaction:
-		n.added(now, m)
+		n.added(now, m, out)
 	case *message.WriteMarkers:
-		n.writeMarkers(now, from, m)
+		n.writeMarkers(now, from, m, out)
 	case *message.WroteMarkers:
 		n.txns.Marked(now, m, &n.txnOut)
 	case *message.Forwarded:

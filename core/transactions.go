@@ -71,11 +71,23 @@ func (n *Node) verified(now message.Now, ticket uint64, of room, code message.Co
 
 // added takes a coordinator's answer. One to an earlier run of this broker is not
 // meant for this one.
-func (n *Node) added(now message.Now, m *message.AddedToTransaction) {
+func (n *Node) added(now message.Now, m *message.AddedToTransaction, out *effect.Out) {
 	if m.BrokerEpoch == n.life.epoch {
+		n.replicas.Gather()
+		defer n.release(now, out)
 		ticket, of := untagged(m.Request)
 		n.verified(now, ticket, of, m.Code)
+		for _, o := range m.Others {
+			ticket, of := untagged(o.Request)
+			n.verified(now, ticket, of, o.Code)
+		}
 	}
+}
+
+// release has what a Gather has waited for appended, positions of groups included.
+func (n *Node) release(now message.Now, out *effect.Out) {
+	n.fromGroups(now, out)
+	n.replicas.Release(now, &n.replicaOut)
 }
 
 // verifyAll sends the questions of the rooms.
@@ -95,7 +107,9 @@ func (n *Node) verifyAll(now message.Now, out *effect.Out) {
 // writeMarkers has the end of a transaction written to partitions that this broker
 // leads. Those of the offsets topic hold no records of transactions: what is pending
 // there is the group room's.
-func (n *Node) writeMarkers(now message.Now, from message.NodeID, m *message.WriteMarkers) {
+func (n *Node) writeMarkers(now message.Now, from message.NodeID, m *message.WriteMarkers, out *effect.Out) {
+	n.replicas.Gather()
+	defer n.release(now, out)
 	outcome := record.Aborted
 	if m.Commit {
 		outcome = record.Committed

@@ -182,6 +182,12 @@ func (b *transactionsBook) state(r *stateRecord, now Span) {
 	if r.repeats() {
 		return
 	}
+	if len(r.now.Waiting) > 0 { // part of the transaction that follows, whoever coordinates it then
+		b.one(r.now.Turn, name).named = r.now.Waiting
+	}
+	if r.waits() {
+		return
+	}
 	if old := b.each[r.before.Ended]; r.before.Phase != 0 && old != nil && r.now.Ended != r.before.Ended && old.over < 0 {
 		old.over = now
 	}
@@ -213,10 +219,14 @@ func before(marker txn.Identity) txn.Identity {
 // repeats says that a record says nothing new: a snapshot does so.
 func (r *stateRecord) repeats() bool {
 	a, c := r.before, r.now
-	same := slices.Equal(a.Partitions, c.Partitions)
-	a.Partitions, c.Partitions = nil, nil
+	same := slices.Equal(a.Partitions, c.Partitions) && slices.Equal(a.Waiting, c.Waiting)
 	return same && a.TransactionalID == c.TransactionalID && a.Phase == c.Phase && a.Now == c.Now && a.Ended == c.Ended &&
 		a.Turn == c.Turn && a.Timeout == c.Timeout && a.Started == c.Started && a.Updated == c.Updated
+}
+
+// waits says that a record only adds to what waits for the end of a transaction.
+func (r *stateRecord) waits() bool {
+	return !r.gone && prepared(r.now.Phase) && r.before.Phase == r.now.Phase
 }
 
 func (b *transactionsBook) one(who txn.Identity, name string) *transactionBook {

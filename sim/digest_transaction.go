@@ -30,6 +30,9 @@ func foldTransaction(r *rolling, m message.Message) bool {
 	case *message.AddedToTransaction:
 		r.pair(int64(m.BrokerEpoch), int64(m.Request))
 		r.fold(uint64(m.Code))
+		for _, o := range m.Others {
+			r.pair(int64(o.Request), int64(o.Code))
+		}
 	case *message.WriteMarkers:
 		r.pair(int64(m.BrokerEpoch), int64(m.Request))
 		r.fold(uint64(m.CoordinatorEpoch))

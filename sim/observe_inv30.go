@@ -30,7 +30,7 @@ func (o *oneOutcome) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 			}
 		}
 		for i := range b.said {
-			if r := &b.said[i]; !r.gone && prepared(r.before.Phase) && !r.repeats() {
+			if r := &b.said[i]; !r.gone && prepared(r.before.Phase) && !r.repeats() && !r.waits() {
 				o.complete(w, n, b, r)
 			}
 		}

@@ -44,13 +44,13 @@ func (o *oneDecision) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 
 // phaseAfter is the table: the states that may follow each, by the public protocol
 // (KIP-98, and KIP-890 for the abort of nothing). 0 is a transactional id that is
-// not known.
+// not known. A decision is written again with what waits for its end.
 var phaseAfter = [...][]txn.Phase{
 	0:                  {txn.Empty},
 	txn.Empty:          {0, txn.Empty, txn.Ongoing, txn.CompleteAbort},
 	txn.Ongoing:        {txn.Ongoing, txn.PrepareCommit, txn.PrepareAbort},
-	txn.PrepareCommit:  {txn.CompleteCommit},
-	txn.PrepareAbort:   {txn.CompleteAbort},
+	txn.PrepareCommit:  {txn.PrepareCommit, txn.CompleteCommit},
+	txn.PrepareAbort:   {txn.PrepareAbort, txn.CompleteAbort},
 	txn.CompleteCommit: {0, txn.Empty, txn.Ongoing, txn.CompleteAbort},
 	txn.CompleteAbort:  {0, txn.Empty, txn.Ongoing, txn.CompleteAbort},
 }
@@ -66,9 +66,13 @@ func (o *oneDecision) state(w *World, n *Node, r *stateRecord) {
 	case !r.gone && !inOrder(was, is, w.lastEpoch()):
 		w.fail("INV-32", n.id, "a transactional id takes an identity out of order", "the transactional id %q goes from %v of %v, for %v next, to %v of %v, for %v next, in shard %s at offset %d",
 			name, was.Phase, was.Now, was.Turn, is.Phase, is.Now, is.Turn, r.shard.part.id, r.at)
+	case r.waits() && (was.Ended != is.Ended || !slices.Equal(was.Partitions, is.Partitions)):
+		w.fail("INV-32", n.id, "a decision is replaced", "the decision of %q, %v of %v over %v, becomes one of %v over %v in shard %s at offset %d", name, is.Phase, was.Ended, was.Partitions, is.Ended, is.Partitions, r.shard.part.id, r.at)
+	case !r.gone && !keepsWaiting(was, is):
+		w.fail("INV-32", n.id, "what waits for the end of a transaction is forgotten", "the transactional id %q goes from %v with %v waiting to %v of %v with %v waiting in shard %s at offset %d", name, was.Phase, was.Waiting, is.Phase, is.Partitions, is.Waiting, r.shard.part.id, r.at)
 	case was.Phase == txn.Ongoing && !keeps(was, is):
 		w.fail("INV-32", n.id, "a transaction loses a partition", "the transaction of %q goes from the partitions %v to %v in shard %s at offset %d", name, was.Partitions, is.Partitions, r.shard.part.id, r.at)
-	case is.Phase == txn.PrepareCommit && is.Ended != was.Now:
+	case is.Phase == txn.PrepareCommit && !r.waits() && is.Ended != was.Now:
 		w.fail("INV-32", n.id, "a coordinator commits of itself", "the transaction of %q, %v, is committed in shard %s at offset %d, but its producer has not asked for it", name, was.Now, r.shard.part.id, r.at)
 	}
 }
@@ -91,6 +95,8 @@ func inOrder(was, is *txn.Transaction, last record.ProducerEpoch) bool {
 		return is.Turn == is.Now && (is.Now == next && next.Epoch < last || fresh && next.Epoch >= last)
 	case is.Phase == txn.Ongoing:
 		return is.Now == was.Turn && is.Turn == is.Now
+	case prepared(was.Phase) && is.Phase == was.Phase:
+		return is.Now == was.Now && is.Turn == was.Turn
 	case is.Phase == txn.PrepareCommit || is.Phase == txn.PrepareAbort:
 		return is.Now == next && (is.Turn == is.Now && (next.Epoch < last || is.Ended != was.Turn) || fresh && next.Epoch == last && is.Ended == was.Turn)
 	case was.Phase == txn.PrepareCommit || was.Phase == txn.PrepareAbort:
@@ -104,7 +110,20 @@ func keeps(was, is *txn.Transaction) bool {
 	if is.Phase != txn.Ongoing {
 		return slices.Equal(was.Partitions, is.Partitions)
 	}
-	return !slices.ContainsFunc(was.Partitions, func(p record.PartitionID) bool { return !slices.Contains(is.Partitions, p) })
+	return subset(was.Partitions, is.Partitions)
+}
+
+// keepsWaiting judges what waits for the end of a transaction: it does until then, and
+// begins the next.
+func keepsWaiting(was, is *txn.Transaction) bool {
+	if is.Phase == txn.Ongoing && was.Phase != txn.Ongoing {
+		return subset(was.Waiting, is.Partitions) && len(is.Waiting) == 0
+	}
+	return subset(was.Waiting, is.Waiting)
+}
+
+func subset(a, b []record.PartitionID) bool {
+	return !slices.ContainsFunc(a, func(p record.PartitionID) bool { return !slices.Contains(b, p) })
 }
 
 // marker judges one marker that is committed.

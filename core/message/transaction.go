@@ -109,6 +109,13 @@ type AddedToTransaction struct {
 	BrokerEpoch BrokerEpoch
 	Request     uint64
 	Code        Code
+	Others      []OtherAddition // answers to more questions of that broker, so that it can act on all at once
+}
+
+// OtherAddition is one answer more of an AddedToTransaction.
+type OtherAddition struct {
+	Request uint64
+	Code    Code
 }
 
 // WriteMarkers is how a transaction coordinator has the end of a transaction

@@ -38,9 +38,10 @@ import (
 // Manager is all replicas of one broker. Its methods are its inputs; each gives
 // what is to be done to the Out that it is handed.
 type Manager struct {
-	cfg    Config
-	random *chance.Stream
-	halted bool
+	cfg       Config
+	random    *chance.Stream
+	halted    bool
+	gathering bool // followers wait for a Release
 
 	epoch   message.BrokerEpoch // of this run; 0 before it is registered
 	current bool                // the image contains this run: roles are taken
@@ -192,10 +193,21 @@ func (m *Manager) Wake() message.Time {
 	return m.timers.Next()
 }
 
+// Gather has followers wait for the Release with what is appended up to there: they
+// get all of it with one fetch, and not what came first with one and the rest with
+// the next. Both are of one step.
+func (m *Manager) Gather() { m.gathering = true }
+
+// Release ends a Gather.
+func (m *Manager) Release(now message.Now, out *Out) {
+	m.gathering = false
+	m.finish(now, out)
+}
+
 // finish ends every step: fetches and answers that became due in it go out
 // together, once each.
 func (m *Manager) finish(now message.Now, out *Out) {
-	if m.halted {
+	if m.halted || m.gathering {
 		return
 	}
 	m.releaseHeld(now, out)

@@ -16,9 +16,9 @@ import (
 const (
 	kindTransaction = 2 // 1 is a mark of the ledger
 	// Versions of the value. A reader must refuse a higher one: it was written by a
-	// newer release. What has no incarnation is written as before there were any.
+	// newer release. What has no incarnation is written as before there were any; so is that with which nothing waits.
 	valuePlain   = 0
-	valueVersion = 1 // ends with the incarnation
+	valueVersion = 1 // ends with the incarnation, and with what waits
 )
 
 var (
@@ -41,7 +41,7 @@ func (c change) AppendValue(b []byte) []byte {
 
 func (v *value) append(b []byte) []byte {
 	version := byte(valueVersion)
-	if v.incarnation == 0 {
+	if v.incarnation == 0 && len(v.waiting) == 0 {
 		version = valuePlain
 	}
 	b = append(b, version, byte(v.phase))
@@ -55,7 +55,7 @@ func (v *value) append(b []byte) []byte {
 	if version == valuePlain {
 		return b
 	}
-	return pack.Uint(b, v.incarnation)
+	return appendPartitions(pack.Uint(b, v.incarnation), v.waiting)
 }
 
 func (i Identity) append(b []byte) []byte {
@@ -100,7 +100,7 @@ func decode(k, v []byte) (change, error) {
 	}
 	c.value = readValue(&r)
 	if version > valuePlain {
-		c.incarnation = r.Uint()
+		c.incarnation, c.waiting = r.Uint(), readPartitions(&r)
 	}
 	if err := end(&r); err != nil {
 		return change{}, fmt.Errorf("the value %w", err)
@@ -152,11 +152,19 @@ func readPartitions(r *pack.Reader) []record.PartitionID {
 // valid says whether a value may stand in a log. Numbers that do not fit their
 // type are found by encoding them again.
 func (v *value) valid() bool {
-	for i, p := range v.partitions {
-		if p.Index < 0 || i > 0 && v.partitions[i-1].Compare(p) >= 0 {
+	if !isSet(v.partitions) || !isSet(v.waiting) {
+		return false
+	}
+	open := v.phase == Ongoing || v.phase.prepared()
+	waits := len(v.waiting) == 0 || v.phase.prepared() || v.phase.complete()
+	return v.phase >= Empty && v.phase <= CompleteAbort && open == (len(v.partitions) > 0) && waits
+}
+
+func isSet(list []record.PartitionID) bool {
+	for i, p := range list {
+		if p.Index < 0 || i > 0 && list[i-1].Compare(p) >= 0 {
 			return false
 		}
 	}
-	open := v.phase == Ongoing || v.phase.prepared()
-	return v.phase >= Empty && v.phase <= CompleteAbort && open == (len(v.partitions) > 0)
+	return true
 }

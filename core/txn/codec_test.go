@@ -17,6 +17,7 @@ func samples() []change {
 		{name: "orders", value: value{
 			phase: PrepareCommit, now: Identity{101, 32767}, next: 300, ended: Identity{101, 32766}, timeout: message.Second,
 			started: 1_700_000_000_000, updated: 1_700_000_000_001, partitions: []record.PartitionID{one, two, three}, incarnation: 300,
+			waiting: []record.PartitionID{two},
 		}},
 		{name: "payments", value: value{phase: CompleteAbort, now: Identity{7, 2}, next: -1, ended: Identity{7, 1}, timeout: message.Second, started: -1}},
 		{name: "orders", gone: true},
@@ -44,6 +45,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	require.Equal(t, Transaction{
 		TransactionalID: "orders", Phase: PrepareCommit, Now: Identity{101, 32767}, Ended: Identity{101, 32766}, Turn: Identity{300, 0},
 		Timeout: message.Second, Started: 1_700_000_000_000, Updated: 1_700_000_000_001, Partitions: []record.PartitionID{one, two, three},
+		Waiting: []record.PartitionID{two},
 	}, back[1])
 	require.Equal(t, Transaction{TransactionalID: "orders"}, back[3])
 }
@@ -53,9 +55,9 @@ func TestTheFormatStays(t *testing.T) {
 	k, v := encoded(samples()[1])
 	require.Equal(t, "\x02\x06orders", string(k))
 	fields := "\x03\xca\x01\xfe\xff\x03\xd8\x04\xca\x01\xfc\xff\x03\x80\xa8\xd6\xb9\x07\x80\xa0\xab\xfe\xf9b\x82\xa0\xab\xfe\xf9b\x03\x05\x00\x00\x01\x04\x00"
-	require.Equal(t, "\x01"+fields+"\xac\x02", string(v))
+	require.Equal(t, "\x01"+fields+"\xac\x02\x01\x05\x01", string(v))
 	plain := samples()[1]
-	plain.incarnation = 0
+	plain.incarnation, plain.waiting = 0, nil
 	_, v = encoded(plain)
 	require.Equal(t, "\x00"+fields, string(v))
 }
@@ -68,7 +70,9 @@ func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {
 		"key too long":    {"\x02\x01ab", good + "\x00", "the key has bytes behind its end"},
 		"long number":     {"\x02\x81\x00a", good + "\x00", "the key holds what this release does not write"},
 		"newer value":     {"\x02\x01a", "\x02\x00", "the value has version 2, which this release does not know"},
-		"who it is not":   {"\x02\x01a", "\x01" + good[1:] + "\x00\x00", "the value holds what this release does not write"},
+		"who it is not":   {"\x02\x01a", "\x01" + good[1:] + "\x00\x00\x00", "the value holds what this release does not write"},
+		"waits for none":  {"\x02\x01a", "\x01" + good[1:] + "\x00\x07\x01\x05\x00", "the value holds what this release does not write"},
+		"waits unsorted":  {"\x02\x01a", "\x01\x05" + good[2:] + "\x00\x07\x02\x05\x01\x00\x00", "the value holds what this release does not write"},
 		"cut short":       {"\x02\x01a", "\x01" + good[1:] + "\x00", "the value pack: the bytes end within a value"},
 		"short value":     {"\x02\x01a", good, "the value pack: the bytes end within a value"},
 		"value too long":  {"\x02\x01a", good + "\x00\x00", "the value has bytes behind its end"},

@@ -23,7 +23,8 @@ type Config struct {
 	// marker of the transaction before it carries it, and what follows has another
 	// producer id. At least 2; 32767.
 	LastEpoch record.ProducerEpoch
-	Ledger    ledger.Config // how the shards are kept; its Topic is TopicName
+	Ledger    ledger.Config    // how the shards are kept; its Topic is TopicName
+	Gather    message.Duration // longest wait for the questions that usually come together; 1 ms
 }
 
 func (c Config) withDefaults() Config {
@@ -36,6 +37,7 @@ func (c Config) withDefaults() Config {
 	c.MaxHeld = cmp.Or(c.MaxHeld, 64)
 	c.HoldTime = cmp.Or(c.HoldTime, 5*message.Second)
 	c.LastEpoch = cmp.Or(c.LastEpoch, math.MaxInt16)
+	c.Gather = cmp.Or(c.Gather, message.Millisecond)
 	c.Timeout = min(c.Timeout, c.MaxTimeout)
 	c.Ledger.Topic = TopicName
 	return c

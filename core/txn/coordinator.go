@@ -132,6 +132,18 @@ func (c *Coordinator) send(to message.NodeID, m message.Message) {
 	c.sends = append(c.sends, Send{to, m})
 }
 
+// told answers a broker's AddToTransaction: what one broker is told at once goes in
+// one message, so that its followers get all that it then appends with one fetch.
+func (c *Coordinator) told(to message.NodeID, run message.BrokerEpoch, answer message.OtherAddition) {
+	for _, s := range c.sends {
+		if m, ok := s.Msg.(*message.AddedToTransaction); ok && s.To == to && m.BrokerEpoch == run {
+			m.Others = append(m.Others, answer)
+			return
+		}
+	}
+	c.send(to, &message.AddedToTransaction{BrokerEpoch: run, Request: answer.Request, Code: answer.Code})
+}
+
 // collect hands over what rooms below could not put into the Out.
 func (c *Coordinator) collect(out *Out) {
 	out.Sends = append(out.Sends, c.sends...)

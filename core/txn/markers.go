@@ -68,7 +68,19 @@ func (s *shard) round(now message.Now, e *entry) {
 	for i, m := range batches {
 		s.home.send(nodes[i], m)
 	}
-	s.state.timers.Set(&e.timer, now.Mono.Add(s.home.cfg.MarkerRetry))
+	s.nextRound(e, now.Mono.Add(s.home.cfg.MarkerRetry))
+}
+
+// nextRound sets when markers are sent again; what is gathered may be due sooner.
+func (s *shard) nextRound(e *entry, at message.Time) {
+	if e.roundAt = at; len(e.gathering) > 0 {
+		at = min(at, e.gatherUntil)
+	}
+	if at == message.Never {
+		s.state.timers.Stop(&e.timer)
+		return
+	}
+	s.state.timers.Set(&e.timer, at)
 }
 
 // number is that of the question to a node.
@@ -106,7 +118,7 @@ func (c *Coordinator) Marked(now message.Now, m *message.WroteMarkers, out *Out)
 	case len(d.left) == 0:
 		s.marked(now, e)
 	case again:
-		s.state.timers.Sooner(&e.timer, now.Mono.Add(s.home.cfg.MarkerBackoff))
+		s.nextRound(e, min(e.roundAt, now.Mono.Add(s.home.cfg.MarkerBackoff)))
 	}
 	s.follow(now, &out.Out)
 	s.Flush(now, &out.Out)

@@ -26,6 +26,7 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 		c.refuse(token, m, no, out)
 		return
 	}
+	s.gathered(now, s.state.entries[name], &out.Out)
 	reply, no := s.handle(now, m)
 	until := ledger.Written
 	if no != nil {

@@ -14,7 +14,7 @@ type shard struct {
 	state    *state
 	sendings map[string]*sending // markers under way, by transactional id
 	decided  []string            // in this call: their markers go out once that is committed
-	freed    []string            // completed in this call: what was held for the next transaction goes on
+	freed    []string            // completed in this call: what waits for that begins
 }
 
 func newShard(home *Coordinator, l *ledger.Ledger[change]) *shard {
@@ -26,6 +26,10 @@ func (s *shard) write(now message.Now, name string, v value) {
 	e := s.state.entries[name]
 	e.check(&v)
 	v.updated = now.Wall
+	if e != nil && e.phase == v.phase && v.phase.prepared() {
+		s.Decide(change{name: name, value: v})
+		return // more waits for its end, which is under way
+	}
 	s.Decide(change{name: name, value: v})
 	if v.phase.prepared() {
 		s.decided = append(s.decided, name)
@@ -43,7 +47,7 @@ func (s *shard) follow(now message.Now, out *ledger.Out) {
 		freed := s.freed
 		s.freed = nil
 		for _, name := range freed {
-			s.resume(now, name, out)
+			s.proceed(now, s.state.entries[name], out)
 		}
 	}
 	if len(s.decided) > 0 {
@@ -63,7 +67,7 @@ func (s *shard) follow(now message.Now, out *ledger.Out) {
 func (s *shard) Reset() {
 	for _, name := range order.Keys(s.state.entries) {
 		e := s.state.entries[name]
-		for _, a := range e.held {
+		for _, a := range append(e.held, e.gathering...) {
 			a.Failed(message.NotCoordinator, nil)
 		}
 		if e.sending != nil {
@@ -107,6 +111,9 @@ func (s *shard) Begin(now message.Now, out *ledger.Out) {
 	for _, name := range s.Parts() {
 		e := s.state.entries[name]
 		s.arm(now, e)
+		if e.phase.complete() {
+			s.freed = append(s.freed, name)
+		}
 		if e.phase.prepared() {
 			s.begin(now, e)
 		}
@@ -122,6 +129,7 @@ func (s *shard) arm(now message.Now, e *entry) {
 	case e.phase == Ongoing:
 		s.state.timers.Set(&e.timer, now.Mono.Add(e.timeout))
 	case e.phase.prepared():
+		e.roundAt = message.Never
 		s.state.timers.Stop(&e.timer) // rounds of markers set it
 	default:
 		s.lookAt(now, e, e.updated+milliseconds(s.home.cfg.Expiration))
@@ -135,6 +143,9 @@ func (s *shard) lookAt(now message.Now, e *entry, wall record.Timestamp) {
 	const longest = 365 * 24 * message.Hour // a clock that is set back by years must not overflow
 	wait := message.Duration(max(0, wall-now.Wall))
 	s.state.timers.Set(&e.timer, now.Mono.Add(min(wait, longest/message.Millisecond)*message.Millisecond))
+	if len(e.gathering) > 0 {
+		s.state.timers.Sooner(&e.timer, e.gatherUntil)
+	}
 }
 
 func milliseconds(d message.Duration) record.Timestamp {
@@ -144,7 +155,14 @@ func milliseconds(d message.Duration) record.Timestamp {
 // Expire acts on the deadlines that have passed.
 func (s *shard) Expire(now message.Now, out *ledger.Out) {
 	s.state.timers.Pass(now.Mono, func(e *entry) {
+		due := len(e.gathering) > 0 && e.gatherUntil <= now.Mono
+		if due {
+			s.gathered(now, e, out)
+		}
 		switch {
+		case due: // what else it waits for has its time
+		case len(e.gathering) > 0 && !e.phase.prepared():
+			s.state.timers.Set(&e.timer, e.gatherUntil)
 		case e.phase == Ongoing:
 			s.abort(now, e)
 		case e.phase.prepared():

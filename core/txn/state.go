@@ -44,9 +44,9 @@ func follows(before, next Phase) bool {
 	case Ongoing:
 		return next == Ongoing || next.prepared()
 	case PrepareCommit:
-		return next == CompleteCommit
+		return next == CompleteCommit || next == before // with what waits for its end
 	case PrepareAbort:
-		return next == CompleteAbort
+		return next == CompleteAbort || next == before
 	}
 	return next == Empty || next == Ongoing || next == CompleteAbort // an abort of nothing
 }
@@ -80,6 +80,10 @@ type value struct {
 	// incarnation is what the producer calls itself: its question for an identity,
 	// when it comes again, is known by it. 0: it has not said.
 	incarnation uint64
+	// waiting are the partitions of the transaction that follows, while the end of the
+	// one before is being written: it begins with them as soon as that is done,
+	// whoever coordinates it then. Sorted.
+	waiting []record.PartitionID
 }
 
 const notStarted record.Timestamp = -1
@@ -131,6 +135,13 @@ type entry struct {
 	running bool                      // timer is that of the transaction that is open
 	sending *sending                  // markers under way
 	held    []*adding                 // requests for the next transaction, which wait for the markers of this one
+
+	// What the questions for one transaction are gathered by: see add.
+	gathering   []*adding
+	gatherUntil message.Time
+	roundAt     message.Time         // prepared: the next round of markers
+	opening     bool                 // the record with which it begins is on its way
+	usual       []record.PartitionID // that come together at the beginning of a transaction
 }
 
 // state is the fold of a shard's records. Only apply changes it.
@@ -186,7 +197,17 @@ func (e *entry) check(next *value) {
 		panic(fmt.Sprintf("txn: the markers of %q, which is at %v, would carry %v", e.name, e.now, next.now))
 	case e.phase == Ongoing && !next.phase.complete() && len(without(e.partitions, next.partitions)) > 0:
 		panic(fmt.Sprintf("txn: %q loses a partition while a transaction is open", e.name))
+	case e.phase.prepared() && next.phase == e.phase && !e.sameEnd(next):
+		panic(fmt.Sprintf("txn: the decision of %q is replaced (INV-32)", e.name))
+	case e.phase != Ongoing && next.phase == Ongoing && len(without(e.waiting, next.partitions)) > 0:
+		panic(fmt.Sprintf("txn: %q begins without a partition that it has waited with", e.name))
 	}
+}
+
+// sameEnd says that two values tell the same of a decision.
+func (v *value) sameEnd(o *value) bool {
+	return v.now == o.now && v.next == o.next && v.ended == o.ended && slices.Equal(v.partitions, o.partitions) &&
+		len(without(v.waiting, o.waiting)) == 0
 }
 
 // Sets of partitions are sorted slices without repeats. They are never changed in

@@ -470,53 +470,10 @@ func (b *bench) add1(name string, who Identity) message.Code {
 
 // The first records of a transaction come while the markers of the one before are
 // being written. They wait for them, rather than to ask again and again.
-func TestTheNextTransactionWaitsForTheMarkersOfTheOneBefore(t *testing.T) {
-	b := newBench(t, Config{MaxHeld: 2})
-	who := b.identify("orders")
-	b.add("orders", who, one)
-	b.mute = true
-	next := b.finished("orders", who, true)
-	sent := b.wire
-	b.wire = nil
-	held := []uint64{b.startAdd("orders", next, one), b.startAdd("orders", next, two)}
-	require.Equal(t, 2, b.c.Views()[0].Held)
-	b.request = held[0] - 1
-	b.startAdd("orders", next, one) // its leader asks again
-	require.Empty(t, b.wire, "one answer will do")
-	b.request = held[1]
-	late := b.startAdd("orders", next, three)
-	b.deliver(0)
-	require.Equal(t, message.ConcurrentTransactions, b.added[late], "no more than two are held")
-	require.Equal(t, message.ConcurrentTransactions, b.finish("orders", next, false).Code)
-	before := len(b.log)
-	b.wire = sent
-	b.release()
-	require.Equal(t, message.None, b.added[held[0]])
-	require.Equal(t, message.None, b.added[held[1]])
-	require.Equal(t, "Ongoing", b.phase("orders"))
-	require.Len(t, b.log, before+2, "the end of one and the beginning of the next are one batch")
-
-	next = b.finished("orders", next, true)
-	b.add("orders", next, one)
-	b.mute = true
-	next = b.finished("orders", next, true)
-	b.wire = nil
-	out, lost := b.startAdd("orders", next, one), b.startAdd("orders", next, two)
-	b.pass(4 * message.Second)
-	b.markers()
-	require.NotContains(t, b.added, out)
-	b.mute = false
-	b.parts[one].leader = message.NoNode
-	b.pass(message.Second)
-	require.Equal(t, message.ConcurrentTransactions, b.added[out], "not for ever")
-	require.Equal(t, message.ConcurrentTransactions, b.added[lost])
-	lost = b.startAdd("orders", next, two)
-	b.c.Resign(b.now, 0, b.epoch, &b.out)
-	b.settle()
-	require.Equal(t, message.NotCoordinator, b.added[lost])
-	require.Empty(t, b.c.asked)
-}
-
+// What waits for the end of the transaction before is in the log, and the leaders may
+// have been told so when the coordinator crashes before it writes anything more.
+// Leaders that asked together the last time are waited for, and written as one record;
+// but not for long.
 func TestTransactionsAreListedOnceTheyAreCommitted(t *testing.T) {
 	b := newBench(t, Config{})
 	b.identify("payments")

@@ -31,7 +31,7 @@ func (c *Coordinator) Views() []ShardView {
 		}
 		for _, name := range order.Keys(s.state.entries) {
 			e := s.state.entries[name]
-			v.Held += len(e.held)
+			v.Held += len(e.held) + len(e.gathering)
 			switch {
 			case e.phase == Ongoing:
 				v.Ongoing++
@@ -53,6 +53,7 @@ type Transaction struct {
 	Timeout          message.Duration
 	Started, Updated record.Timestamp // wall times; Started -1: no transaction is open
 	Partitions       []record.PartitionID
+	Waiting          []record.PartitionID // of the transaction that follows, while the end of this one is written
 }
 
 func (c change) transaction() Transaction {
@@ -61,7 +62,7 @@ func (c change) transaction() Transaction {
 	}
 	return Transaction{
 		TransactionalID: c.name, Phase: c.phase, Now: c.now, Ended: c.ended, Turn: c.turn(),
-		Timeout: c.timeout, Started: c.started, Updated: c.updated, Partitions: c.partitions,
+		Timeout: c.timeout, Started: c.started, Updated: c.updated, Partitions: c.partitions, Waiting: c.waiting,
 	}
 }
 
