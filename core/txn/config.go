@@ -19,12 +19,12 @@ type Config struct {
 	MaxPartitions int              // of one transaction; 10000
 	MaxHeld       int              // requests to add to one transactional id that are held back; 64
 	HoldTime      message.Duration // ... and for how long; 5 s
+	Gather        message.Duration // longest wait for the questions that usually come together; 1 ms
 	// LastEpoch is the highest producer epoch. It is never given to a producer: the
 	// marker of the transaction before it carries it, and what follows has another
 	// producer id. At least 2; 32767.
 	LastEpoch record.ProducerEpoch
-	Ledger    ledger.Config    // how the shards are kept; its Topic is TopicName
-	Gather    message.Duration // longest wait for the questions that usually come together; 1 ms
+	Ledger    ledger.Config // how the shards are kept; its Topic is TopicName
 }
 
 func (c Config) withDefaults() Config {
