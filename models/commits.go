@@ -15,7 +15,7 @@ func commits(d *dossier) []Violation {
 	for _, group := range d.groups {
 		for _, at := range d.places {
 			h := d.offset[group][at]
-			if h == nil || d.unsure(at) {
+			if h == nil || d.shaken(group, at, h) {
 				continue
 			}
 			for _, f := range h.fetches {

@@ -78,14 +78,15 @@ func follow(next map[process]map[Place]int64, by process, op *history.Operation)
 // excused says whether a reader may jump from due to got: what lies between was
 // removed by retention, or is not for it, or records were given up.
 func (d *dossier) excused(at Place, due, got int64, readsCommitted bool) bool {
-	if d.unsure(at) || d.Internal[at.TopicID] {
+	loss, lossy := d.Lossy[at]
+	if d.Gone[at] || d.Internal[at.TopicID] || lossy && due > loss.Kept {
 		return true
 	}
 	p := d.at[at]
 	switch {
 	case got <= due:
 		return false
-	case p.final == nil || got <= p.final.Start:
+	case p.final == nil || got <= max(p.final.Start, loss.Start):
 		return true
 	}
 	return d.maySkipAll(p, max(due, p.final.Start), got, readsCommitted)
@@ -238,9 +239,10 @@ func (g *groupWork) skipped(d *dossier, group string) []Violation {
 		if d.manner(group).committed && len(d.transactions) > 0 {
 			log = p.committed
 		}
-		if h == nil || !d.certain(p) || log == nil {
+		if h == nil || log == nil {
 			continue
 		}
+		kept := d.kept(at) // what is behind may have been given up, and others stand there
 		committed := int64(0)
 		for _, c := range h.commits {
 			if c.outcome == history.OK {
@@ -250,7 +252,7 @@ func (g *groupWork) skipped(d *dossier, group string) []Violation {
 		first := lowest(g.given[at])
 		for i := range log.Records {
 			o := log.Records[i].Offset
-			if o >= first && o < committed && g.given[at].at(o) == 0 && !g.over(at, o) {
+			if o >= first && o < min(committed, kept) && g.given[at].at(o) == 0 && !g.over(at, o) {
 				found = append(found, Violation{"INV-9", "skipped record", fmt.Sprintf(
 					"group %s has committed %s up to %d, but no member was given %d", group, at, committed, o), nil})
 				break
@@ -270,7 +272,7 @@ func lowest(given *tally) int64 {
 func (g *groupWork) repeated(d *dossier, group string) []Violation {
 	var found []Violation
 	for _, at := range g.places {
-		if d.unsure(at) {
+		if h := d.offset[group][at]; d.Gone[at] || h != nil && d.shaken(group, at, h) || h == nil && d.lossy(at) {
 			continue
 		}
 		twice := int64(-1)

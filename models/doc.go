@@ -72,10 +72,16 @@ type Case struct {
 // Loss says of a partition what may be gone of it.
 type Loss struct {
 	Kept  int64 // all below this offset must be there still
+	From  int64 // when an operator first asked for it: nothing is excused that ended before
 	Since int64 // a record that was sent after this time is not excused; Open: all are
 	// Strays are offsets at which a leader that had not heard of its end acknowledged
 	// records.
 	Strays []Range
+	// The log start may have fallen from Start, the highest that was shown, to Low: who
+	// was let lead had not moved its own yet.
+	Start, Low int64
+	// Unknown: who was let lead did not know what producers had done before.
+	Unknown bool
 }
 
 // Range is the offsets from From on and below To.
@@ -439,6 +445,29 @@ func text(value []byte) string { return unsafe.String(unsafe.SliceData(value), l
 
 // unsure says that what groups do at a partition may be without a reason that shows.
 func (d *dossier) unsure(at Place) bool { return d.lossy(at) || d.Gone[at] }
+
+// shaken says that what a group commits for a partition may be without a reason that
+// shows: it has come to where records were given up, and its members may have been sent
+// back from there; or nobody knows whether it has.
+func (d *dossier) shaken(group string, at Place, h *offsetHistory) bool {
+	if d.Gone[at] || !d.lossy(at) {
+		return d.Gone[at]
+	}
+	kept := d.kept(at)
+	beyond := func(p positioned) bool { return p.offset > kept }
+	how := d.manner(group)
+	return how.early || how.committed || d.exact(group) || h.given > kept ||
+		slices.ContainsFunc(h.commits, beyond) || slices.ContainsFunc(h.fetches, beyond)
+}
+
+// standsAt are those of the places of a value that the log at rest has: what stood
+// elsewhere was given up, or is retired.
+func (p *partition) standsAt(where []int64, value []byte) []int64 {
+	return slices.DeleteFunc(slices.Clone(where), func(offset int64) bool {
+		r := p.final.at(offset)
+		return r == nil || !bytes.Equal(r.Value, value)
+	})
+}
 
 // certain says that the log at rest is known and nothing of it may be missing.
 func (d *dossier) certain(p *partition) bool { return p.final != nil && !d.lossy(p.place) }

@@ -171,16 +171,20 @@ func uniqueness(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		if d.lossy(at) {
+		loss, lossy := d.Lossy[at]
+		if lossy && (p.final == nil || loss.Unknown) {
 			continue
 		}
 		for _, op := range p.publishes {
 			where := op.in(p)
+			if lossy && len(where) > 1 { // what was given up was sent again, if its answer was lost
+				where = p.standsAt(where, op.Value)
+			}
 			if op.Idempotent && len(where) > 1 {
 				found = append(found, Violation{"INV-27", "duplicate", fmt.Sprintf(
 					"%s of an idempotent producer stands at %s@%d and again at %d", name(op.Value), at, where[0], where[1]), []int64{op.ID}})
 			}
-			if op.Idempotent && op.Outcome == history.OK && len(where) > 0 && !slices.Contains(where, op.Offset) {
+			if op.Idempotent && op.Outcome == history.OK && len(where) > 0 && !slices.Contains(where, op.Offset) && !(lossy && loss.excuses(op.Operation)) {
 				found = append(found, Violation{"INV-10", "inconsistent offset", fmt.Sprintf(
 					"%s was answered with %s@%d but stands at %d", name(op.Value), at, op.Offset, where[0]), []int64{op.ID}})
 			}

@@ -32,10 +32,10 @@ func linearizable(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		if !d.certain(p) {
+		if p.final == nil {
 			continue
 		}
-		calls := callsOf(p)
+		calls := d.callsOf(p)
 		if !inTurn(calls) || len(calls) > 1 && len(calls) <= maxConfirmed &&
 			porcupine.CheckOperationsTimeout(logModel, logOperations(calls), linearTime) == porcupine.Illegal {
 			found = append(found, Violation{"INV-3", "not linearizable", fmt.Sprintf(
@@ -45,7 +45,7 @@ func linearizable(d *dossier) []Violation {
 	for _, group := range d.groups {
 		for _, at := range d.places {
 			h := d.offset[group][at]
-			if h == nil || d.unsure(at) {
+			if h == nil || d.Gone[at] {
 				continue
 			}
 			if ops := ownerOperations(h); len(ops) > 1 && len(ops) <= maxLinear &&
@@ -53,7 +53,7 @@ func linearizable(d *dossier) []Violation {
 				found = append(found, Violation{"INV-21", "not linearizable", fmt.Sprintf(
 					"the commits that group %s accepted for %s fit into no order of owners (%d operations)", group, at, len(ops)), nil})
 			}
-			if ops := offsetOperations(h); len(ops) > 1 && len(ops) <= maxLinear &&
+			if ops := offsetOperations(h); !d.shaken(group, at, h) && len(ops) > 1 && len(ops) <= maxLinear &&
 				porcupine.CheckOperationsTimeout(offsetModel, ops, linearTime) == porcupine.Illegal {
 				found = append(found, Violation{"INV-24", "not linearizable", fmt.Sprintf(
 					"commits and fetches of group %s for %s fit into no order (%d operations)", group, at, len(ops)), nil})
@@ -104,23 +104,31 @@ type logCall struct {
 }
 
 // callsOf are the operations of one partition: publishes that stand in the log at
-// rest, by their offsets, and then reads.
-func callsOf(p *partition) []logCall {
+// rest, by their offsets, and then reads. Where records were given up, only what the
+// log has at rest is told of by it: all of that was appended in its order.
+func (d *dossier) callsOf(p *partition) []logCall {
+	lossy, kept := d.lossy(p.place), d.kept(p.place)
 	calls := make([]logCall, 0, len(p.publishes)+len(p.reads))
 	for _, op := range p.publishes {
 		where := op.in(p)
+		if lossy {
+			where = p.standsAt(where, op.Value)
+		}
 		if len(where) == 0 {
 			continue
 		}
-		place := where[0]
-		if op.Outcome == history.OK && op.Acks == -1 {
+		place, acked := where[0], op.Outcome == history.OK && op.Acks == -1
+		if lossy && acked && !slices.Contains(where, op.Offset) {
+			acked = false // that copy was given up
+		}
+		if acked {
 			place = op.Offset // without idempotence there may be other copies; nobody need have seen this one
 		}
 		if place < p.final.Start {
 			continue
 		}
 		ret := op.Return
-		if op.Outcome != history.OK || op.Acks != -1 {
+		if !acked {
 			ret = history.Open
 		}
 		calls = append(calls, logCall{op.Operation, true, place, ret})
@@ -135,7 +143,7 @@ func callsOf(p *partition) []logCall {
 			continue
 		}
 		// The last record that the read returned and that is among the appends.
-		if end := lastKnown(op, p, last); end >= 0 {
+		if end := lastKnown(op, p, min(last, kept-1)); end >= 0 {
 			calls = append(calls, logCall{op, false, end, op.Return})
 		}
 	}

@@ -21,20 +21,31 @@ func producerOrder(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
 		p := d.at[at]
-		if d.lossy(at) {
+		lossy := d.lossy(at)
+		if lossy && p.final == nil {
 			continue
+		}
+		places := func(op publish) []int64 {
+			where := op.in(p)
+			if lossy && len(where) > 0 { // what was seen where records were given up, and is there no more
+				where = p.standsAt(where, op.Value)
+			}
+			return where
 		}
 		last := map[sender]publish{}
 		for _, op := range bySequence(p.publishes) {
-			where := op.in(p)
+			if lossy && !op.Idempotent {
+				continue // its first copy may have been given up
+			}
+			where := places(op)
 			if len(where) == 0 || !op.Idempotent && (op.Acks != -1 || p.final == nil || p.final.Start > 0) {
 				continue
 			}
 			by := sender{op.Client, op.Session}
-			if before, any := last[by]; any && before.in(p)[0] > where[0] {
+			if before, any := last[by]; any && places(before)[0] > where[0] {
 				found = append(found, Violation{"INV-9", "non-monotonic send", fmt.Sprintf(
 					"client %d sent %s before %s, but they stand at %s@%d and %d", op.Client,
-					name(before.Value), name(op.Value), at, before.in(p)[0], where[0]), []int64{before.ID, op.ID}})
+					name(before.Value), name(op.Value), at, places(before)[0], where[0]), []int64{before.ID, op.ID}})
 			}
 			if op.Idempotent || op.Outcome == history.OK {
 				last[by] = op
@@ -56,12 +67,10 @@ func bySequence(publishes []publish) []publish {
 func realTime(d *dossier) []Violation {
 	var found []Violation
 	for _, at := range d.places {
-		if d.lossy(at) {
-			continue
-		}
+		loss, lossy := d.Lossy[at]
 		var acked []*history.Operation
 		for _, op := range d.at[at].publishes {
-			if op.Acks == -1 && op.Outcome == history.OK {
+			if op.Acks == -1 && op.Outcome == history.OK && !(lossy && loss.excuses(op.Operation)) {
 				acked = append(acked, op.Operation)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // sessions is INV-35: what one client process is told of one partition never
-// goes back, as long as nothing of it was given up. A raw read also gets its
+// goes back, but for what was given up of it. A raw read also gets its
 // records in order, from the offset that it asked for, without a hole but for
 // markers and what is not for it (INV-9), and nothing at or above the high watermark that came with them (INV-8).
 func sessions(d *dossier) []Violation {
@@ -27,13 +27,17 @@ func sessions(d *dossier) []Violation {
 			found = append(found, d.contiguous(op, at)...)
 			s := session{op.Client, op.Session}
 			before, known := last[s]
-			if known && before.returned < op.Invoke && !d.lossy(at) {
-				if op.HighWatermark != history.None && op.HighWatermark < before.highWatermark {
+			if known && before.returned < op.Invoke {
+				least := before
+				if loss, lossy := d.Lossy[at]; lossy && op.Return >= loss.From {
+					least.highWatermark, least.logStart = min(least.highWatermark, loss.Kept), min(least.logStart, loss.Low)
+				}
+				if op.HighWatermark != history.None && op.HighWatermark < least.highWatermark {
 					found = append(found, Violation{"INV-35", "high watermark went back", fmt.Sprintf(
 						"client %d saw the high watermark of %s at %d and then at %d", op.Client, at,
 						before.highWatermark, op.HighWatermark), []int64{before.op, op.ID}})
 				}
-				if op.LogStart != history.None && op.LogStart < before.logStart {
+				if op.LogStart != history.None && op.LogStart < least.logStart {
 					found = append(found, Violation{"INV-35", "log start went back", fmt.Sprintf(
 						"client %d saw the log start of %s at %d and then at %d", op.Client, at,
 						before.logStart, op.LogStart), []int64{before.op, op.ID}})

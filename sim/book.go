@@ -46,14 +46,17 @@ type partBook struct {
 	// After an unclean election: the epoch that began with it; whether what is left is
 	// not known yet; how far the log of its winner went that was committed before; and
 	// the account of them all.
-	era         record.LeaderEpoch
-	open        bool
-	survived    record.Offset
-	surrendered []surrender
-	strays      []models.Range // what others acknowledged that had not heard of it
-	unknown     bool           // its winner did not know what producers had done before
-	deleted     bool
-	loss        bool // the atlas allows that committed records are gone
+	era      record.LeaderEpoch
+	open     bool
+	asked    Span // when the first one was decided
+	survived record.Offset
+	// How high a log start was shown before, and how low one may be since.
+	topStart, lowStart record.Offset
+	surrendered        []surrender
+	strays             []models.Range // what others acknowledged that had not heard of it
+	unknown            bool           // its winner did not know what producers had done before
+	deleted            bool
+	loss               bool // the atlas allows that committed records are gone
 }
 
 // link names a batch by where it stands; one epoch has one leader, so no two

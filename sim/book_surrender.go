@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -18,6 +19,7 @@ type surrender struct {
 	epoch    record.LeaderEpoch // of the leadership that it began
 	from, to record.Offset      // what may be gone: it was committed, and stood there
 	at       Span               // when that leadership began
+	start    record.Offset      // where its log began then
 }
 
 // uncleanly notes that an unclean election was decided. What is left shows when
@@ -43,10 +45,12 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 	if k := len(left.batches); k > 0 && k < len(p.committed) {
 		kept = left.batches[k-1].End()
 	}
-	p.surrendered = append(p.surrendered, surrender{v.LeaderEpoch, kept, p.high, w.now})
+	p.surrendered = append(p.surrendered, surrender{v.LeaderEpoch, kept, p.high, w.now, r.memory.start})
 	p.committed, p.high, p.survived, p.open = left.batches, kept, common, false
 	p.revive(r)
+	p.topStart = max(p.topStart, p.shownStart)
 	p.shownStart = min(p.shownStart, r.disk.start) // that is as far as it will not go back
+	p.lowStart = min(p.lowStart, p.shownStart)
 	p.unknown = p.unknown || r.forgot
 	for _, other := range p.replicas {
 		if other != nil {
@@ -105,10 +109,13 @@ func (p *partBook) stray(batch []byte, base record.Offset) {
 
 // losses is the account for the models.
 func (p *partBook) losses() models.Loss {
-	l := models.Loss{Kept: int64(p.remains()), Since: history.Open, Strays: p.strays}
+	l := models.Loss{
+		Kept: int64(p.remains()), From: int64(p.asked), Since: history.Open, Strays: p.strays,
+		Start: int64(p.topStart), Low: int64(p.lowStart), Unknown: p.unknown,
+	}
 	switch k := len(p.surrendered); {
-	case p.open:
-		l.Kept = 0 // nobody knows what is left
+	case p.open: // nobody knows what is left
+		l.Kept, l.Start, l.Low = 0, math.MaxInt64, 0
 	case k > 0:
 		l.Since = int64(p.surrendered[k-1].at)
 	}
@@ -129,6 +136,18 @@ func (p *partBook) remains() record.Offset {
 		at = min(at, p.surrendered[i].from)
 	}
 	return at
+}
+
+// floors are the bounds below which what clients are told may not fall: none as long
+// as it is not known what is left.
+func (p *partBook) floors() (high, start record.Offset) {
+	switch {
+	case p.deleted || p.open:
+		return 0, 0
+	case p.unclean:
+		return p.remains(), p.lowStart
+	}
+	return math.MaxInt64, math.MaxInt64
 }
 
 // adrift says that nothing can be said about what belongs to a leadership: it is

@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/models"
 )
 
 // surrendering is a partition of which "abc" of epoch 1 and "def" of epoch 2 are
@@ -83,7 +84,7 @@ func TestWhatAnUncleanElectionGivesUpIsExact(t *testing.T) {
 	behind.disk.reset(5)
 	behind.durable, behind.told = 5, 5
 	p = s.wins(behind, 5)
-	require.Equal(t, []surrender{{epoch: 4, from: 5, to: 6, at: 7 * Second}}, p.surrendered)
+	require.Equal(t, []surrender{{epoch: 4, from: 5, to: 6, at: 7 * Second, start: 5}}, p.surrendered)
 
 	// One that has all gives nothing up.
 	s, _, _ = surrendering(t)
@@ -264,4 +265,66 @@ func TestSequencesAreJudgedFromWhatIsLeft(t *testing.T) {
 	o.parts[p.nr].givenUp = 0
 	again(2)
 	s.refused("INV-27", "the sequence 2 where 1 was due")
+}
+
+// What clients are told may fall to what is left, and to the log start of who was let
+// lead, and no further; and a search finds all that was not given up.
+func TestWhatClientsAreToldFallsToWhatIsLeft(t *testing.T) {
+	s, p, behind := surrendering(t)
+	u := s.clients[0]
+	p.shownStart = 2
+	p.asked, p.lowStart = 5*Second, 2
+	behind.disk.start = 1
+	tell := func(high, start record.Offset) {
+		s.stats.Events++
+		u.saw(&openCall{node: 1, event: s.stats.Events}, part, high, start)
+	}
+	search := func(at record.Timestamp, offset record.Offset) {
+		c := &openCall{node: 1, asked: &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{ID: part, Timestamp: at}}}}
+		u.heard(c, &message.ListOffsetsReply{Partitions: []message.ListedOffset{{ID: part, Offset: offset, Timestamp: -1}}})
+	}
+	tell(6, 2)
+	tell(1, 0)
+	s.passed() // nobody knows what is left
+	s.wins(behind, 3)
+	tell(3, 1)
+	s.passed()
+	tell(2, 1)
+	s.refused("INV-35", "is 2, but it was told 6 before")
+	tell(3, 0)
+	s.refused("INV-35", "starts at 0, but it was told 2 before")
+
+	for i := range p.committed {
+		p.committed[i].MaxTimestamp = record.Timestamp(10 * i)
+	}
+	p.high = 9
+	search(25, 9)
+	search(15, 2)
+	s.passed()
+	search(15, 3)
+	s.refused("INV-9", "is told offset 3, but the batch [2, 3) has a record of time 20")
+	require.Equal(t, models.Loss{Kept: 3, From: int64(5 * Second), Since: int64(7 * Second), Start: 2, Low: 1}, p.losses())
+}
+
+// A shard is judged anew from the log of who was let lead.
+func TestAShardIsJudgedAnewAfterAnUncleanElection(t *testing.T) {
+	s, p, behind := surrendering(t)
+	o := &shardSnapshots{}
+	trimmed := func(r *replicaBook, start record.Offset) *shardHistory {
+		r.view.Start = start
+		o.trimmed(s.World, s.nodes[r.node], r, &coordinators[0])
+		return o.shards[part]
+	}
+	require.Nil(t, trimmed(s.book.replica(1, part), 1))
+	s.wins(behind, 3)
+	h := trimmed(behind, 0)
+	require.Equal(t, 1, h.era)
+	behind.memory.start = 2
+	p.uncleanly(6)
+	s.leads(behind, 6, 3)
+	p.settle(s.World, behind)
+	h = trimmed(behind, 2)
+	require.Equal(t, []any{2, record.Offset(2), record.Offset(2)}, []any{h.era, h.start, h.next})
+	trimmed(behind, 3)
+	s.refused("INV-18", "begins at 3 from now on, but only what is below 3 is committed")
 }

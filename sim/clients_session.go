@@ -83,11 +83,12 @@ func (u *user) saw(c *openCall, id record.PartitionID, high, start record.Offset
 	if n := len(p.told); n > 0 {
 		last = p.told[n-1]
 	}
-	if book := w.book.parts[id]; book == nil || !book.off() {
+	if book := w.book.parts[id]; book != nil {
+		leastHigh, leastStart := book.floors()
 		switch {
-		case high >= 0 && high < before.high:
+		case high >= 0 && high < min(before.high, leastHigh):
 			w.fail("INV-35", int32(c.node), "a client sees a high watermark fall", "client %d is told by node %d that the high watermark of partition %s is %d, but it was told %d before it asked", u.plan.ID, c.node, id, high, before.high)
-		case start >= 0 && start < before.start:
+		case start >= 0 && start < min(before.start, leastStart):
 			w.fail("INV-35", int32(c.node), "a client sees a log start fall", "client %d is told by node %d that partition %s starts at %d, but it was told %d before it asked", u.plan.ID, c.node, id, start, before.start)
 		}
 	}

@@ -14,25 +14,31 @@ import (
 func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffset) {
 	w := u.world
 	p := w.book.parts[got.ID]
-	if p == nil || p.off() {
+	if p == nil || p.deleted {
 		return
 	}
 	u.noteSought(at, got)
-	if got.Offset > p.high || got.Timestamp >= 0 && got.Offset >= p.high {
+	if p.open {
+		return
+	}
+	known, hidden := p.high, p.gone()
+	if p.unclean { // who has answered may not have heard of it, or have led before
+		known, hidden = p.remains(), max(hidden, p.topStart)
+	} else if got.Offset > p.high || got.Timestamp >= 0 && got.Offset >= p.high {
 		w.fail("INV-8", int32(c.node), "a search by time ends at undecided records", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d, but only %d is committed", u.plan.ID, c.node, got.ID, at, got.Offset, p.high)
 		return
 	}
-	first := sort.Search(len(p.committed), func(i int) bool { return p.committed[i].BaseOffset >= p.gone() })
+	first := sort.Search(len(p.committed), func(i int) bool { return p.committed[i].BaseOffset >= hidden })
 	for i := first; i < len(p.committed) && p.committed[i].BaseOffset < got.Offset; i++ {
 		h := &p.committed[i]
-		if h.MaxTimestamp < at || h.End() > got.Offset || h.Attributes.Control() {
+		if h.MaxTimestamp < at || h.End() > min(got.Offset, known) || h.Attributes.Control() {
 			continue
 		}
 		w.fail("INV-9", int32(c.node), "a search by time passes over records", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d, but the batch [%d, %d) has a record of time %d", u.plan.ID, c.node, got.ID, at, got.Offset, h.BaseOffset, h.End(), h.MaxTimestamp)
 		w.aboutRecord(got.ID, h.BaseOffset)
 		return
 	}
-	if got.Timestamp >= 0 {
+	if got.Timestamp >= 0 && got.Offset < known {
 		found := sort.Search(len(p.committed), func(i int) bool { return p.committed[i].End() > got.Offset })
 		if h := &p.committed[found]; got.Timestamp < at || h.MaxTimestamp < at {
 			w.fail("INV-9", int32(c.node), "a search by time finds a record that is too early", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d of time %d, in a batch whose latest is %d", u.plan.ID, c.node, got.ID, at, got.Offset, got.Timestamp, h.MaxTimestamp)

@@ -96,6 +96,9 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 			if r := part.at(int32(state.Leader)); !part.unclean && (r == nil || r.durable < part.high) {
 				w.mark(markGivenUp)
 			}
+			if !part.unclean {
+				part.asked, part.lowStart = w.now, part.shownStart
+			}
 			part.uncleanly(state.LeaderEpoch)
 		}
 		part.state = state

@@ -19,6 +19,7 @@ type shardSnapshots struct {
 
 // shardHistory is the replay of all that a shard ever committed.
 type shardHistory struct {
+	era     int           // how many unclean elections have been settled
 	start   record.Offset // the highest that a log of the shard begins at
 	next    record.Offset // replayed so far
 	state   folding
@@ -46,12 +47,19 @@ func (o *shardSnapshots) trimmed(w *World, n *Node, r *replicaBook, of *coordina
 	if o.shards == nil {
 		o.shards = map[record.PartitionID]*shardHistory{}
 	}
-	h := o.shards[r.part.id]
-	if h == nil {
-		h = &shardHistory{state: of.fold()}
-		o.shards[r.part.id] = h
+	if r.adrift() || r.part.open {
+		return
 	}
-	if r.view.Start <= h.start || h.unknown || r.part.off() {
+	h, era := o.shards[r.part.id], len(r.part.surrendered)
+	if h == nil || h.era != era {
+		h = &shardHistory{state: of.fold(), era: era}
+		o.shards[r.part.id] = h
+		if era > 0 { // from now on all is what its winner's log says
+			h.start = r.part.surrendered[era-1].start
+			h.next = h.start
+		}
+	}
+	if r.view.Start <= h.start || h.unknown {
 		return
 	}
 	h.start = r.view.Start
@@ -99,6 +107,9 @@ func (o *shardSnapshots) read(w *World, n *Node, part *partBook, from, to record
 	for i := range part.replicas {
 		id := (int(n.id) + i) % len(part.replicas)
 		r := part.replicas[id]
+		if r != nil && part.unclean && part.inCommon(&r.disk) < to {
+			continue // it holds what was given up
+		}
 		if r == nil || !r.exists || r.disk.start > from || r.disk.end < to || !w.atlas.clean(r.node, part.id) || w.nodes[id].Core() == nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
+	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 )
@@ -74,6 +75,10 @@ func (w *World) controllerUnrest(add complain) {
 		if mute := w.voteless(n); mute != "" {
 			add("a voter takes no part", "node %d: %s", n.id, mute)
 		}
+		if c.Controller() != nil && contains(w.votersNow(), n.node()) {
+			v := c.Controller().View().Quorum
+			admissionUnrest(n.id, &v, add)
+		}
 		if c.Controller() != nil && c.Controller().Active() {
 			active++
 		}
@@ -91,6 +96,18 @@ func (w *World) controllerUnrest(add complain) {
 				add("a running broker is fenced", "node %d is up, but the controller holds it fenced", n.id)
 			}
 		}
+	}
+}
+
+// admissionUnrest judges that a voter which had to begin with an empty journal is one
+// again. The others do without it, so that nobody would notice.
+func admissionUnrest(node int32, v *quorum.View, add complain) {
+	switch {
+	case v.Mute != "":
+	case !v.Admitted:
+		add("a voter waits to be let in", "node %d has an empty journal, and the others have not told it enough", node)
+	case !v.Whole:
+		add("a voter has not caught up with what it may have promised", "node %d holds the log up to %d", node, v.Last)
 	}
 }
 

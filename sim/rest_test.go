@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/history"
@@ -78,6 +79,19 @@ func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	require.False(t, r.forgetful)
 	judge()
 	s.passed()
+}
+
+// A voter that waits to be let in, or has not caught up with what it may have
+// promised, is missing when the next one fails.
+func TestAVoterThatIsNotLetInIsUnrest(t *testing.T) {
+	told := func(v quorum.View) (all []string) {
+		admissionUnrest(2, &v, func(what, format string, args ...any) { all = append(all, what+": "+fmt.Sprintf(format, args...)) })
+		return all
+	}
+	require.Empty(t, told(quorum.View{Admitted: true, Whole: true}))
+	require.Empty(t, told(quorum.View{Mute: "its journal is damaged"}), "told elsewhere")
+	require.Equal(t, []string{"a voter waits to be let in: node 2 has an empty journal, and the others have not told it enough"}, told(quorum.View{}))
+	require.Equal(t, []string{"a voter has not caught up with what it may have promised: node 2 holds the log up to 7"}, told(quorum.View{Admitted: true, Last: 7}))
 }
 
 func TestARequestThatIsNeverAnsweredIsUnrest(t *testing.T) {
