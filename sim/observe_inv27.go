@@ -107,6 +107,7 @@ func (o *sequences) named(w *World, n *Node, who turn, by asker) {
 	case twice && (by.transactional == "" || by.transactional != before.transactional):
 		w.fail("INV-27", n.id, "one id for two producers", "node %d gives a producer the id %d, which node %d has given to another", n.id, who.id, before.node)
 		return
+	case held && by.transactional != "" && w.transactionsGivenUp(by.transactional): // with what it had given out
 	case held && (holder != by.incarnation || holder == 0):
 		w.fail("INV-27", n.id, "one epoch for two incarnations", "node %d gives a producer of %q the id %d with epoch %d, which another one has", n.id, by.transactional, who.id, who.epoch)
 		return

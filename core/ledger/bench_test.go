@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,16 +60,18 @@ func (b *board) Apply(n note) {
 	}
 }
 
-func (b *board) Head() []note {
-	if text := b.notes[b.head]; text != "" {
-		return []note{{b.head, text}}
+func (b *board) isHead(name string) bool { return strings.HasPrefix(name, b.head) }
+
+func (b *board) Head() (head []note) {
+	for _, name := range order.Keys(b.notes) {
+		if b.isHead(name) {
+			head = append(head, note{name, b.notes[name]})
+		}
 	}
-	return nil
+	return head
 }
 
-func (b *board) Parts() []string {
-	return slices.DeleteFunc(order.Keys(b.notes), func(name string) bool { return name == b.head })
-}
+func (b *board) Parts() []string { return slices.DeleteFunc(order.Keys(b.notes), b.isHead) }
 
 func (b *board) Part(name string, visit func(note)) {
 	if text := b.notes[name]; text != "" {

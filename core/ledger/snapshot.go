@@ -28,11 +28,11 @@ func (l *Ledger[C]) maybeSnapshot(now message.Now, out *Out) {
 	}
 	l.snapshot = &snapshot{run: l.desk.last + 1, parts: l.book.Parts(), before: l.records}
 	l.writes = append(l.writes, entry[C]{mark: markBegin, run: l.snapshot.run})
-	for _, c := range l.book.Head() {
-		l.writes = append(l.writes, entry[C]{change: c})
-	}
 	l.append(now, out, func(now message.Now, base record.Offset, out *Out) {
-		l.snapshot.begin = base
+		l.snapshot.begin = base // so the mark is alone: what goes with it may take several batches
+		for _, c := range l.book.Head() {
+			l.writes = append(l.writes, entry[C]{change: c})
+		}
 		l.continueSnapshot(now, out)
 	})
 }
