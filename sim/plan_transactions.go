@@ -170,6 +170,10 @@ func (d *transactionDraw) loose() {
 	case 1, 2:
 		topics = append(topics, d.elsewhere())
 	}
+	if d.r.Split("deleted").OneIn(3) { // in the middle of a transaction, too
+		d.chaosTopic()
+		topics = append(topics, chaosTopic)
+	}
 	for i := range d.r.Between(1, 3) {
 		id := "loose-" + strconv.Itoa(int(i))
 		if i > 0 && d.r.OneIn(4) {
