@@ -145,6 +145,7 @@ type styleResult struct {
 	Rounds     int     `json:"rounds"`
 	Rate       float64 `json:"records_per_second"`
 	OfPlain    float64 `json:"of_plain_stream"`   // its rate, in that of the plain stream
+	P10        float64 `json:"p10_us,omitempty"`  // of a round
 	P50        float64 `json:"p50_us,omitempty"`  // of a round
 	P99        float64 `json:"p99_us,omitempty"`  // of a round
 	P999       float64 `json:"p999_us,omitempty"` // of a round
@@ -353,6 +354,7 @@ func (r *styleResult) fill(all []*styleResult) {
 		}
 		return float64(latencies[int(q*float64(len(latencies)-1))]) / 1e3
 	}
+	r.P10 = at(r.latencies, 0.1)
 	r.P50, r.P99, r.P999, r.Max = at(r.latencies, 0.5), at(r.latencies, 0.99), at(r.latencies, 0.999), at(r.latencies, 1)
 	rounds := float64(max(r.Rounds, 1))
 	r.Rate = rounds * float64(r.Records) / r.elapsed.Seconds()
@@ -375,13 +377,13 @@ func printStyles(out io.Writer, asJSON bool, results []*styleResult) {
 		return
 	}
 	table := tabwriter.NewWriter(out, 8, 8, 1, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "load\trecords\tbytes\trounds\trecords/s\tof plain stream\tp50 us\tp99 us\tp999 us\tmax us\tover plain\tflushes/round\tnode us/rec\t")
+	fmt.Fprintln(table, "load\trecords\tbytes\trounds\trecords/s\tof plain stream\tp10 us\tp50 us\tp99 us\tp999 us\tmax us\tover plain\tflushes/round\tnode us/rec\t")
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.0f\t%.0f %%\t", r.Load, r.Records, r.Size, r.Rounds, r.Rate, 100*r.OfPlain)
 		if r.P50 > 0 {
-			fmt.Fprintf(table, "%.0f\t%.0f\t%.0f\t%.0f\t%.2f\t", r.P50, r.P99, r.P999, r.Max, r.Over)
+			fmt.Fprintf(table, "%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.2f\t", r.P10, r.P50, r.P99, r.P999, r.Max, r.Over)
 		} else {
-			fmt.Fprint(table, "\t\t\t\t\t")
+			fmt.Fprint(table, "\t\t\t\t\t\t")
 		}
 		fmt.Fprintf(table, "%.1f\t%.2f\t\n", r.Flushes, r.NodeCPU)
 	}

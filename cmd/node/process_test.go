@@ -243,6 +243,11 @@ func TestTheCommandLineTellsAStory(t *testing.T) {
 	require.Contains(t, bench, `"records_per_second"`)
 	bench = do("", "bench", "consume", "--duration=200ms", "--window=16", "--json", "--timeout=20s", "--metrics="+c.nodes[0].http)
 	require.Contains(t, bench, `"load":"consume"`)
+	bench = do("", "bench", "--transactions=10", "--duration=1ms", "--timeout=20s")
+	require.Regexp(t, `(?s) one record .* plain stream .* plain .* at most once .* at least once .* transaction .*
+a transaction of 10 records takes -?\d+\.\d\d flush-and-round-trip latencies over the same records without one; its rate is \d+ % of a plain stream's
+$`, bench)
+	fails("missing what to measure", "bench")
 }
 
 func lines(out string) []string { return strings.Split(strings.TrimSuffix(out, "\n"), "\n") }
