@@ -25,9 +25,10 @@ type shardLog struct {
 	pending []pendingAt // in the order in which they became so
 	pended  map[pended]bool
 	fences  map[record.ProducerID]fenceAt
-	before  group.Record           // the record taken in last
-	changed bool                   // it has stored another position than was stored
-	turns   map[claim]group.Record // the record that stored what is stored
+	ended   map[record.ProducerID]record.ProducerEpoch // the highest fence of each that ever was
+	before  group.Record                               // the record taken in last
+	changed bool                                       // it has stored another position than was stored
+	turns   map[claim]group.Record                     // the record that stored what is stored
 }
 
 // writtenBatch is a batch that somebody has written.
@@ -81,7 +82,7 @@ type fenceAt struct {
 func newShardLog(p *partBook, states bool) *shardLog {
 	return &shardLog{
 		part: p, states: states, written: map[link]writtenBatch{}, stored: map[claim][]storedAt{},
-		fences: map[record.ProducerID]fenceAt{}, pended: map[pended]bool{}, turns: map[claim]group.Record{},
+		fences: map[record.ProducerID]fenceAt{}, pended: map[pended]bool{}, ended: map[record.ProducerID]record.ProducerEpoch{}, turns: map[claim]group.Record{},
 	}
 }
 
@@ -150,6 +151,7 @@ func (s *shardLog) position(r *positionRecord, now Span) {
 			delete(s.fences, r.ID)
 		} else {
 			s.fences[r.ID] = fenceAt{r.Epoch, r.Coordinator, true}
+			s.ended[r.ID] = max(s.ended[r.ID], r.Epoch)
 		}
 	}
 	s.before = r.Record

@@ -90,7 +90,7 @@ func (o *oneOutcome) complete(w *World, n *Node, b *transactionsBook, r *stateRe
 
 // resolved judges a shard of groups in a transaction that is complete.
 func (o *oneOutcome) resolved(w *World, n *Node, s *shardLog, r *stateRecord, marker txn.Identity) {
-	if f := s.fences[marker.ID]; !f.known || f.epoch < marker.Epoch {
+	if s.ended[marker.ID] < marker.Epoch { // the fence itself may have expired since
 		w.fail("INV-30", n.id, "a transaction is complete without its marker", "the transaction of %q is %v in shard %s at offset %d, but shard %s of groups has no fence of producer %d at epoch %d", r.now.TransactionalID, r.now.Phase, r.shard.part.id, r.at, s.part.id, marker.ID, marker.Epoch)
 		return
 	}

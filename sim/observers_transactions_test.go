@@ -333,6 +333,13 @@ func TestOutcomesThatDisagreeAreRefused(t *testing.T) {
 	p.state(o, decided(txn.CompleteAbort, 0))
 	p.refused("INV-30", `a position of group "g" in partition 5/0 is still pending`)
 
+	p = begin(txn.PrepareAbort)
+	p.marks(o, 1, record.Aborted, 2)
+	p.said(o, group.Record{Kind: group.Fences, ID: 7, Epoch: 1, Coordinator: 2}, group.Record{Kind: group.Pends, Gone: true, Group: "g", Partition: part, ID: 7})
+	p.said(o, group.Record{Kind: group.Fences, Gone: true, ID: 7}) // the producer was idle for long
+	p.state(o, decided(txn.CompleteAbort, 0))
+	p.passed()
+
 	end := &message.EndTransaction{TransactionalID: "t", ID: 7, Commit: true}
 	p = begin(txn.PrepareAbort)
 	p.answers(o, end, 0, &message.EndTransactionReply{ID: 7, Epoch: 1})
