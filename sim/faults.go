@@ -7,6 +7,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/txn"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
 )
 
@@ -114,8 +115,8 @@ func (w *World) target(f *Fault) *Node {
 	return w.nodes[id]
 }
 
-// inRole finds who is the "controller", the "leader orders/0" or the
-// "coordinator billing" at this moment.
+// inRole finds who is the "controller", the "leader orders/0", the "coordinator
+// billing" of a group or the "decider pay" of a transactional id at this moment.
 func (w *World) inRole(role string) int32 {
 	what, of, _ := strings.Cut(role, " ")
 	switch what {
@@ -131,6 +132,8 @@ func (w *World) inRole(role string) int32 {
 		return w.leaderOf(topic, i, what == "leader")
 	case "coordinator":
 		return w.leaderOf(offsetsTopic, int(w.shardOf(of)), true)
+	case "decider":
+		return w.leaderOf(txn.TopicName, int(txn.Shard(of, int32(w.partitionsOf(txn.TopicName)))), true)
 	}
 	return 0
 }

@@ -84,7 +84,7 @@ const everyNode = -1
 
 // Fault is one piece of trouble. Where it strikes is a node by number, or a
 // role that is looked up when the time comes: "leader orders/0",
-// "controller", "coordinator billing".
+// "controller", "coordinator billing", "decider pay" (who coordinates a transactional id).
 type Fault struct {
 	At       Span      `json:"at"`
 	For      Span      `json:"for,omitempty"`

@@ -35,6 +35,62 @@ func (d *clientDraw) transactions(sure bool) {
 	}
 	t.onlookers()
 	t.strangers()
+	t.forgotten()
+}
+
+// forgotten lets coordinators forget transactional ids that do nothing, in some runs,
+// and some of those be silent for longer. A worker takes its id over as it joins, and
+// must be given records to work on before that is forgotten: which may be when the
+// session of its last life is over.
+func (d *transactionDraw) forgotten() {
+	r := d.r.Split("forgotten")
+	if !r.OneIn(4) {
+		return
+	}
+	idle := 2*d.plan.Timing.GroupSession + Span(r.Between(2500, 6000))*Millisecond
+	d.plan.Timing.TransactionIdle = idle
+	d.plan.Phases.Faults = max(d.plan.Phases.Faults, idle*3/2)
+	for i := range d.clients {
+		if c := &d.clients[i]; c.Role == Transactor && r.OneIn(2) {
+			c.Work = Span(r.Between(1000, 4000)) * Millisecond
+			c.Nap = idle + Span(r.Between(500, 3000))*Millisecond
+		}
+	}
+}
+
+// drawTransactionDeaths lets those die who make transactions, and those who decide
+// them, more often than others, in half of the plans that have any.
+func drawTransactionDeaths(r *chance.Stream, p *Plan) (faults []Fault) {
+	var who []*ClientPlan
+	for i := range p.Clients {
+		if p.Clients[i].Role.transacts() {
+			who = append(who, &p.Clients[i])
+		}
+	}
+	if len(who) == 0 || r.OneIn(2) {
+		return nil
+	}
+	clients, nodes := !r.OneIn(3), r.OneIn(2)
+	mean := r.Between(600, 3000)
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm; at < end; at += Span(r.Between(mean/4, mean*7/4)) * Millisecond {
+		c := who[r.Below(int64(len(who)))]
+		f := Fault{At: at, For: Span(r.Between(20, 1500)) * Millisecond}
+		switch r.Below(8) {
+		case 0:
+			f.Kind, f.Target = PowerLoss, "decider "+c.Transactional
+		case 1:
+			f.Kind, f.Target = Pause, "decider "+c.Transactional
+		case 2:
+			f.Kind, f.Client, f.For = ClientPause, c.ID, Span(r.Between(500, 8000))*Millisecond
+		default:
+			f.Kind, f.Client = ClientCrash, c.ID
+		}
+		if f.Client > 0 && clients || f.Client == 0 && nodes {
+			faults = append(faults, f)
+		}
+	}
+	return faults
 }
 
 // strangers draws who knows of transactions what it should not.
