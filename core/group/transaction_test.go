@@ -316,12 +316,16 @@ func TestAMarkerThatIsCutInTwoIsFinishedByItsRepeat(t *testing.T) {
 	require.Equal(t, message.UnstableOffsetCommit, b.stable("g"))
 	require.Equal(t, message.InvalidProducerEpoch,
 		b.ask(enlisting("g", 9, 3, ids[0], 99)).(*message.CommitTransactionOffsetsReply).Code)
-	require.Equal(t, message.ConcurrentTransactions,
-		b.ask(enlisting("g", 9, 4, ids[0], 99)).(*message.CommitTransactionOffsetsReply).Code)
+	require.Equal(t, message.ConcurrentTransactions, b.pending(enlisting("g", 9, 4, ids[0], 99)).Code, "whatever the coordinator says")
+	next := b.send(enlisting("g", 9, 4, ids[0], 99))
+	require.NotContains(t, b.answers, next, "it waits for the marker, which its coordinator knows about")
 	require.Equal(t, message.None, b.resolve(9, 4, 2, true))
 	for i, id := range ids {
 		require.Equal(t, record.Offset(10+i), b.position("g", id))
 	}
+	b.verified(message.None)
+	require.Equal(t, message.None, b.answer(next).(*message.CommitTransactionOffsetsReply).Code)
+	require.Equal(t, message.UnstableOffsetCommit, b.stable("g", ids[0]))
 }
 
 func TestASnapshotHasWhatIsPendingAndWhatIsFenced(t *testing.T) {

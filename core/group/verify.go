@@ -54,7 +54,11 @@ type heldCommit struct {
 // comes, which takes away what is pending.
 func (s *shard) enlist(now message.Now, token message.Token, r *message.CommitTransactionOffsets, out *Out) {
 	_, no := s.mayPend(s.state.groups[r.Group], r)
-	switch epoch, open := s.state.openEpoch(r.ID); {
+	epoch, open := s.state.openEpoch(r.ID)
+	if no != nil && no.code == message.ConcurrentTransactions && epoch < r.Epoch {
+		no = nil // that of the one before has no marker here yet: the coordinator has it wait for that
+	}
+	switch {
 	case no != nil || open && epoch == r.Epoch:
 		s.answerCommit(now, token, r, out)
 	case s.held >= heldMost:
