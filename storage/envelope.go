@@ -112,6 +112,21 @@ func writeNew(d vfs.FS, path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// writeAgain makes durable what a file is read as: it may be in the page cache only,
+// after a failed sync for ever.
+func writeAgain(d vfs.FS, path string) error {
+	b, err := readFile(d, path)
+	if err != nil {
+		return err
+	}
+	f, err := d.Open(path)
+	if err != nil {
+		return err
+	}
+	err = writeFull(f, b, 0)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
 // removeFile deletes a file that may be missing.
 func removeFile(d vfs.FS, path string) error {
 	if err := d.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

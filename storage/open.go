@@ -102,7 +102,7 @@ func (s *Store) recover(found *effect.Recovered) error {
 	if !slots[journalSlot].live {
 		slots[journalSlot].mark = mark{live: true, end: noMark}
 	}
-	folders, err := s.tidy()
+	folders, err := s.tidy(slots)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Store) recover(found *effect.Recovered) error {
 
 // tidy finishes or takes back what a crash has cut off, and lists the folders
 // of logs.
-func (s *Store) tidy() ([]record.PartitionID, error) {
+func (s *Store) tidy(slots []slot) ([]record.PartitionID, error) {
 	list, err := s.fs.ReadDir("")
 	if err != nil {
 		return nil, err
@@ -160,7 +160,11 @@ func (s *Store) tidy() ([]record.PartitionID, error) {
 		} else if name, ok := strings.CutSuffix(e.Name, deletedSuffix); ok && isFolder(name) {
 			err = removeAll(s.fs, e.Name)
 		} else if name, ok := strings.CutSuffix(e.Name, newSuffix); ok && isFolder(name) && there[name] {
-			err = removeAll(s.fs, e.Name)
+			if id, _ := parseFolder(name); begunAnew(slots, id) {
+				err = s.replaceLog(name)
+			} else {
+				err = removeAll(s.fs, e.Name)
+			}
 		} else if id, isLog := parseFolder(name); ok && isLog { // a reset had taken the old log away
 			logs = append(logs, id)
 			if err = s.fs.Rename(e.Name, name); err == nil {
@@ -172,6 +176,39 @@ func (s *Store) tidy() ([]record.PartitionID, error) {
 		}
 	}
 	return logs, nil
+}
+
+// begunAnew says whether a log was being replaced by an empty one, so far that its
+// mark says nothing of it any more: see startAnew. What is left of it may be less than
+// it looks like.
+func begunAnew(slots []slot, id record.PartitionID) bool {
+	for n := journalSlot + 1; n < len(slots); n++ {
+		if m := &slots[n].mark; m.live && m.id == id {
+			return m.end == noMark
+		}
+	}
+	return false
+}
+
+// replaceLog puts the folder that was made for a log in the place of the one that it
+// has, durably. The mark that says so comes first.
+func (s *Store) replaceLog(name string) error {
+	if err := writeAgain(s.fs, marksName); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(name, name+deletedSuffix); err != nil {
+		return err
+	}
+	if err := s.fs.SyncDir(""); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(name+newSuffix, name); err != nil {
+		return err
+	}
+	if err := s.fs.SyncDir(""); err != nil {
+		return err
+	}
+	return removeAll(s.fs, name+deletedSuffix)
 }
 
 func isFolder(name string) bool {
