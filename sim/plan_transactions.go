@@ -116,6 +116,12 @@ func (d *transactionDraw) topic(name string) string {
 		Name: name, Partitions: int(d.r.Between(1, 3)), Replication: min(3, n), MinInsync: min(2, n),
 		SegmentBytes: int(d.r.Between(2, 16)) << 10,
 	}
+	if r := d.r.Split("retention of " + name); r.OneIn(3) { // while a transaction is open, too
+		t.RetentionTime = Span(r.Between(500, 5000)) * Millisecond
+		if r.OneIn(2) {
+			t.RetentionBytes = r.Between(1, 12) << 10
+		}
+	}
 	d.plan.Topics = append(d.plan.Topics, t)
 	d.made = append(d.made, name)
 	return name
