@@ -170,15 +170,34 @@ func (w *World) stalled(name string) (stalled bool) {
 	if !w.transacted || !w.unsettled() && !w.shardGivenUp(name) {
 		return false
 	}
+	open := w.underWay()
 	for _, n := range w.nodes[1:] {
 		if c := n.Core(); c != nil {
 			c.Groups().EachPending(func(_ int32, p group.Pending) bool {
-				stalled = stalled || p.Group == name
+				stalled = stalled || p.Group == name && !open[p.ID]
 				return !stalled
 			})
 		}
 	}
 	return stalled
+}
+
+// underWay are the producers whose transaction some coordinator knows and has not
+// brought to its end: what is pending for them is on its way.
+func (w *World) underWay() map[record.ProducerID]bool {
+	open := map[record.ProducerID]bool{}
+	for _, n := range w.nodes[1:] {
+		if c := n.Core(); c != nil {
+			c.Transactions().EachTransaction(func(_ int32, t txn.Transaction) bool {
+				switch t.Phase {
+				case txn.Ongoing, txn.PrepareCommit, txn.PrepareAbort:
+					open[t.Now.ID] = true
+				}
+				return true
+			})
+		}
+	}
+	return open
 }
 
 // readableBy is what a client must find in a partition at rest.
