@@ -7,6 +7,8 @@ type shortJournals struct{ blind }
 
 func (*shortJournals) Invariant() string { return "INV-38" }
 
+func (*shortJournals) Looks() scope { return 0 }
+
 func (o *shortJournals) Rested(w *World) {
 	for _, n := range w.nodes[1:] {
 		if most := w.plan.Cluster.QuorumBytes; most > 0 && n.up && !n.forGood && n.votes() && w.voteless(n) == "" {

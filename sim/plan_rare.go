@@ -79,6 +79,53 @@ func drawShardDamage(r *chance.Stream, p *Plan) (faults []Fault) {
 	return faults
 }
 
+// drawSwings lets leaderships go back and forth between two replicas while what their
+// leaders send is under way for long, in a few seeds: an answer of the epoch before the
+// last one comes from whoever leads again.
+func drawSwings(r *chance.Stream, p *Plan) (faults []Fault) {
+	if p.Cluster.Nodes < 3 || !r.OneIn(6) {
+		return nil
+	}
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); at < end; at += Span(r.Between(3000, 8000)) * Millisecond {
+		t := &p.Topics[r.Below(int64(len(p.Topics)))]
+		leader := "leader " + t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		faults = append(faults, Fault{At: at, For: 2 * Second, Kind: SlowLink, Target: leader, Strength: int(r.Between(20, 200))})
+		gap := Span(r.Between(20, 300)) * Millisecond
+		for k := range r.Between(2, 5) {
+			swing := at + 100*Millisecond + 2*Span(k)*gap
+			faults = append(faults, Fault{At: swing, Kind: MoveLeader, Topic: t.Name}, Fault{At: swing + gap, Kind: Elect})
+		}
+	}
+	return faults
+}
+
+// drawHeldMoves lets moves wait for nothing but a lower min.insync, and has it lowered,
+// in a few seeds; some of the controllers that decide so do not live to see the end.
+func drawHeldMoves(r *chance.Stream, p *Plan) (faults []Fault) {
+	if p.Cluster.Nodes < 4 || !r.OneIn(6) {
+		return nil
+	}
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); at < end; at += Span(r.Between(8000, 16_000)) * Millisecond {
+		t := &p.Topics[r.Below(int64(len(p.Topics)))]
+		least := func(n int) []string { return []string{"min-insync=" + itoa(n)} }
+		away := Span(r.Between(4000, 16_000)) * Millisecond
+		lowered := at + p.Timing.ReplicaLag + p.Timing.BrokerSession + Span(r.Between(500, 4000))*Millisecond
+		faults = append(faults,
+			Fault{At: at, Kind: AlterTopic, Topic: t.Name, Set: least(t.Replication)},
+			Fault{At: at + 300*Millisecond, For: away, Kind: Crash, Target: "follower " + t.Name + "/0"})
+		for k := range Span(3) {
+			faults = append(faults, Fault{At: at + 500*Millisecond + k*200*Millisecond, Kind: Reassign, Topic: t.Name})
+		}
+		if r.OneIn(3) {
+			faults = append(faults, Fault{At: lowered + Span(r.Between(0, 10))*Millisecond, For: 3 * Second, Kind: Isolate, Target: "controller"})
+		}
+		faults = append(faults, Fault{At: lowered, Kind: AlterTopic, Topic: t.Name, Set: least(max(1, t.Replication-1))})
+	}
+	return faults
+}
+
 // drawRelapses lets a process end and start again, and soon after the power go at the
 // same machine, in a few seeds: what the second process has found in the page cache
 // must be durable by then. At best the first end comes when an epoch has just begun.

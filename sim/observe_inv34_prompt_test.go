@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+func TestWhatCouldBeDecidedLongAgoIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &promptDecisions{}
+	p := &message.PartitionChange{ID: part, Replicas: []message.NodeID{1, 2}, Target: []message.NodeID{2}}
+	turn := func(what string) {
+		s.now += 2 * Second
+		o.look(s.World, p, what)
+	}
+	for range 8 {
+		turn("the end of a move")
+	}
+	s.passed()
+	turn("") // it was done
+	for range 8 {
+		turn("the end of a move")
+	}
+	s.passed()
+	o.since = s.now // another controller
+	for range 5 {
+		turn("the end of a move")
+	}
+	s.passed()
+	turn("the end of a move")
+	s.refused("INV-34", "the end of a move of partition 5/0")
+}
+
+func TestANodeThatOversleepsIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &wokenInTime{}
+	o.judge(s.World, s.nodes[1], 5, 5)
+	s.passed()
+	o.judge(s.World, s.nodes[1], 6, 5)
+	s.refused("INV-34", "asks to be woken at 6")
+}
+
+func TestAJournalThatGrowsIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &shortJournals{}
+	o.judge(s.World, s.nodes[1], 4<<10, 100, 1<<10)
+	o.judge(s.World, s.nodes[1], 10<<10, 4<<10, 1<<10)
+	s.passed()
+	o.judge(s.World, s.nodes[1], 4<<10+1, 100, 1<<10)
+	s.refused("INV-38", "holds 4097 bytes")
+}
