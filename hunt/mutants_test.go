@@ -174,3 +174,17 @@ done
 	require.NoError(t, os.WriteFile(binary, []byte("#!/bin/sh\necho unknown command >&2\nexit 2\n"), 0o755))
 	require.ErrorContains(t, Processes{}.Series(t.Context(), binary, 0, []uint64{1}, nil), "unknown command")
 }
+
+func TestASampleIsMadeOfTheEditsThatWereJudgedSo(t *testing.T) {
+	judged := []Judged{
+		{Mutation: Mutation{File: "a.go", Before: "x", After: "y"}, Verdict: Blind},
+		{Mutation: Mutation{File: "b.go", Before: "x", After: "y"}, Verdict: Closed},
+		{Mutation: Mutation{File: "c.go", Before: "x", Nth: 1}, Verdict: Blind},
+	}
+	s := SampleOf(judged, Blind)
+	require.Len(t, s.Fates, 2)
+	require.Equal(t, judged[0].Mutation, s.Fates[0].Mutation)
+	require.Equal(t, judged[2].Mutation, s.Fates[1].Mutation)
+	require.False(t, s.Fates[0].Hunted)
+	require.Empty(t, SampleOf(judged, Equivalent).Fates)
+}
