@@ -46,7 +46,7 @@ type drive struct {
 	armed         bool  // a crash inside an operation is armed
 	armedAs       death
 	fullOnPurpose bool        // a fault has taken the room away
-	failRecovery  int64       // the operation of the next start that fails; 0: none
+	failRecovery  int64       // the operation of the next start that fails: see FailRecovery; 0: none
 	failures      int64       // of the disk that were spoken of
 	exact         *ExactCrash // the power goes now, as the plan says
 	done          []effect.Input
@@ -92,7 +92,7 @@ func (d *drive) open() (effect.Recovered, bool) {
 	w := d.node.world
 	if d.failRecovery > 0 {
 		w.atlas.ails[d.node.id].failing = true
-		d.disk.FailOp(0, d.failRecovery, d.rare)
+		d.disk.FailOp(simdisk.Op(d.failRecovery/100), max(1, d.failRecovery%100), d.rare)
 		d.failRecovery = 0
 	}
 	w.atlas.beforeStart(d.node)

@@ -29,7 +29,7 @@ type leftUndone struct {
 
 // Longer than a controller needs for what it has in hand, and more.
 const (
-	promptly      = 10 * Second
+	promptly      = 5 * Second
 	promptEntries = 8
 )
 

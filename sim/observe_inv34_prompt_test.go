@@ -11,7 +11,7 @@ func TestWhatCouldBeDecidedLongAgoIsRefused(t *testing.T) {
 	o := &promptDecisions{}
 	p := &message.PartitionChange{ID: part, Replicas: []message.NodeID{1, 2}, Target: []message.NodeID{2}}
 	turn := func(what string) {
-		s.now += 2 * Second
+		s.now += Second
 		o.look(s.World, p, what)
 	}
 	for range 8 {

@@ -73,7 +73,7 @@ const (
 	SlowClient    FaultKind = "slow-client"    // a member takes Strength milliseconds more for each poll
 	// Of disks, where others seldom strike.
 	FailOp       FaultKind = "fail-op"       // one of the next file operations of kind Strength fails: see simdisk.Op
-	FailRecovery FaultKind = "fail-recovery" // the process dies, and the Strength-th file operation of its next start fails
+	FailRecovery FaultKind = "fail-recovery" // the process dies, and the Strength-th file operation of its next start fails; 305: the fifth of kind 3
 	DamageRoot   FaultKind = "damage-root"   // what a node keeps of itself is damaged: 1 both copies of a mark, 2 one, 3 all marks, 4 one copy of the identity, 5 the mark of a clean end
 	LoseFolder   FaultKind = "lose-folder"   // the folder of a log is gone
 	CutFile      FaultKind = "cut-file"      // a segment has lost its end

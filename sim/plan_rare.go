@@ -12,9 +12,13 @@ func rarest() []swarm {
 			return d.strong(d.onNode(FailOp, 500, 6000), int64(simdisk.OpWrite), int64(simdisk.OpSyncDir))
 		}},
 		{"fail-recovery", 12, [2]int64{3000, 12_000}, func(d *faultDraw) Fault {
-			return d.strong(d.onNode(FailRecovery, 50, 2000), 1, 60)
+			f := d.strong(d.onNode(FailRecovery, 50, 2000), 1, 60)
+			if d.r.OneIn(2) { // one of a kind
+				f.Strength = int(d.r.Between(int64(simdisk.OpWrite), int64(simdisk.OpSyncDir)))*100 + int(d.r.Between(1, 15))
+			}
+			return f
 		}},
-		{"damage-root", 10, [2]int64{3000, 12_000}, func(d *faultDraw) Fault {
+		{"damage-root", 14, [2]int64{2500, 10_000}, func(d *faultDraw) Fault {
 			return d.strong(d.onNode(DamageRoot, 0, 0), markTwice, identityOnce)
 		}},
 		{"lose-folder", 6, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onNode(LoseFolder, 0, 0) }},
@@ -37,7 +41,7 @@ func drawRare(r *chance.Stream, p *Plan) {
 		p.Cluster.QuorumBytes = int(d.Between(1, 16)) << 10
 	}
 	if d := r.Split("group batch"); d.OneIn(4) {
-		p.Cluster.GroupBatch = int(d.Between(100, 600))
+		p.Cluster.GroupBatch = int(d.Between(1, 300))
 	}
 }
 
@@ -72,6 +76,13 @@ func drawShardDamage(r *chance.Stream, p *Plan) (faults []Fault) {
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(4*Second))); at < end; at += Span(r.Between(6000, 14_000)) * Millisecond {
 		place := offsetsTopic + "/" + itoa(int(r.Below(int64(max(1, p.Cluster.Shards)))))
+		if r.OneIn(2) { // who finds it can tell the controllers only when it leads no more
+			for voter := 1; voter <= p.Cluster.Voters; voter++ {
+				faults = append(faults, Fault{
+					At: at + p.Timing.BrokerSession/2, For: 3 * p.Timing.BrokerSession, Kind: OneWay, Target: "follower " + place, Peer: voter,
+				})
+			}
+		}
 		faults = append(faults,
 			Fault{At: at, Kind: FlipBits, Target: "follower " + place, Topic: offsetsTopic},
 			Fault{At: at + Span(r.Between(5, 400))*Millisecond, For: 2 * p.Timing.BrokerSession, Kind: Crash, Target: "leader " + place})
@@ -110,7 +121,7 @@ func drawHeldMoves(r *chance.Stream, p *Plan) (faults []Fault) {
 	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); at < end; at += Span(r.Between(8000, 16_000)) * Millisecond {
 		t := &p.Topics[r.Below(int64(len(p.Topics)))]
 		least := func(n int) []string { return []string{"min-insync=" + itoa(n)} }
-		away := Span(r.Between(4000, 16_000)) * Millisecond
+		away := Span(r.Between(4000, 30_000)) * Millisecond
 		lowered := at + p.Timing.ReplicaLag + p.Timing.BrokerSession + Span(r.Between(500, 4000))*Millisecond
 		faults = append(faults,
 			Fault{At: at, Kind: AlterTopic, Topic: t.Name, Set: least(t.Replication)},

@@ -1,0 +1,26 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+func TestWhoIsDroppedFromTheEligibleIsMissed(t *testing.T) {
+	s := newStage(t)
+	s.cluster()
+	o := &keptEligible{}
+	change := func(isr, elr nodeIDs) *message.PartitionChange {
+		return &message.PartitionChange{ID: part, Replicas: nodeIDs{1, 2, 3}, ISR: isr, ELR: elr}
+	}
+	o.step(s.World, change(nodeIDs{1, 2}, nil), change(nodeIDs{1}, nodeIDs{2}))
+	o.step(s.World, change(nodeIDs{1}, nodeIDs{2}), change(nodeIDs{1, 3}, nil))
+	s.atlas.ails[3].owed = map[record.PartitionID]bool{part: true}
+	o.step(s.World, change(nodeIDs{1}, nodeIDs{3}), change(nodeIDs{1}, nil))
+	s.passed()
+	o.step(s.World, change(nodeIDs{1}, nodeIDs{2}), change(nodeIDs{1}, nil))
+	s.refused("INV-7", "node 2 may not lead partition 5/0 any more")
+	o.step(s.World, change(nodeIDs{1, 2}, nil), change(nodeIDs{2}, nil))
+	s.refused("INV-7", "node 1 may not lead")
+}
