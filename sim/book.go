@@ -88,8 +88,8 @@ type replicaBook struct {
 	// in records that were retired.
 	forgetful bool
 	forgot    bool // it was, and leads all the same: see accepted
-	// revived: recovery found damage, and with it records that were retired.
-	revived bool
+	// revived: recovery found damage, and with it records below this that were retired.
+	revived record.Offset
 	heard   heardOf
 	doomed  int    // deletions that the disk has still to carry out
 	stamp   uint64 // the step in which it was last touched

@@ -78,7 +78,7 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
 		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
-		r.forgetful, r.forgot, r.revived = false, false, false
+		r.forgetful, r.forgot, r.revived = false, false, 0
 		r.deaf(n.world)
 	}
 }
@@ -101,7 +101,10 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		}
 		n.world.atlas.repairs(n.id, f)
 		l := &r.disk
-		r.revived = f.Start < l.start && f.Damage != ""
+		r.revived = 0
+		if f.Start < l.start && f.Damage != "" {
+			r.revived = l.start
+		}
 		l.cut(f.End)
 		l.trim(f.Start)
 		l.start, l.end = f.Start, f.End
@@ -128,7 +131,7 @@ func (r *replicaBook) gone() {
 	r.disk.reset(0)
 	r.memory.reset(0)
 	r.durable, r.told, r.cut, r.verified, r.knew = 0, 0, 0, 0, 0
-	r.forgetful, r.forgot, r.revived = false, false, false
+	r.forgetful, r.forgot, r.revived = false, false, 0
 }
 
 // crashed and swapped note what a process or a disk took with it.

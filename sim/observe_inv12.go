@@ -54,8 +54,8 @@ func (o *derivedState) judge(w *World, n *Node, r *replicaBook, kept *log.Log) {
 	if r.forgetful && !r.view.Matched && r.view.Role != replica.Leading {
 		return // what it cannot know it is told when it begins anew
 	}
-	if r.revived && len(batches) > 0 && kept != nil && kept.Start() < batches[0].BaseOffset {
-		return // the book has them no more
+	if kept != nil && kept.Start() < r.revived {
+		return // what was known of them went when they were retired
 	}
 	if kept == nil || len(batches) == 0 || kept.End() != r.memory.end {
 		return

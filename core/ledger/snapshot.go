@@ -41,7 +41,7 @@ func (l *Ledger[C]) maybeSnapshot(now message.Now, out *Out) {
 func (l *Ledger[C]) continueSnapshot(now message.Now, out *Out) {
 	run, size := l.snapshot, 0
 	var scratch []byte
-	for len(run.parts) > 0 && size < l.desk.cfg.MaxBatchBytes/2 {
+	for len(run.parts) > 0 && (size == 0 || size < l.desk.cfg.MaxBatchBytes/2) {
 		l.book.Part(run.parts[0], func(c C) {
 			e := entry[C]{change: c}
 			scratch, _ = e.appendRecord(scratch[:0])

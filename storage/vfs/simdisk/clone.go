@@ -29,7 +29,7 @@ func (c cloner) folder(f *folder) *folder {
 	clone := &folder{}
 	c.dirs[f] = clone
 	clone.seen, clone.durable = c.names(f.seen), c.names(f.durable)
-	clone.pending, clone.hidden = slices.Clone(f.pending), f.hidden
+	clone.pending = slices.Clone(f.pending)
 	for i := range clone.pending {
 		if t := &clone.pending[i].target; t.name != "" {
 			*t = c.entry(*t)

@@ -132,9 +132,9 @@ func (d *Disk) FailWrite(n int64, random *chance.Stream) { d.failWrite.arm(n, ra
 
 // FailOp lets the n-th operation of one kind from now on (only 0: of any kind) fail
 // with ErrIO. A write is then taken in part, a failed sync of a file leaves what one
-// of FailSync does, and any other operation is done or not done. The names in a folder
-// whose sync has failed may be durable, or not yet, or taken for durable although
-// they are not. 0 disarms.
+// of FailSync does, and any other operation is done or not done. Of a folder this
+// means that a later sync makes good what one that failed has left: a file system
+// that loses changes of its own structure stops altogether. 0 disarms.
 func (d *Disk) FailOp(only Op, n int64, random *chance.Stream) {
 	d.failOp.arm(n, random)
 	d.failOnly = only

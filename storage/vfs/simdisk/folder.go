@@ -1,7 +1,6 @@
 package simdisk
 
 import (
-	"errors"
 	"io/fs"
 	"slices"
 	"strings"
@@ -47,7 +46,6 @@ type folder struct {
 	seen    names
 	durable names
 	pending []change
-	hidden  int // changes, the first of pending, that a failed sync has made the system take for durable
 }
 
 // change is one operation on a folder: from is taken away, what is under to
@@ -79,23 +77,8 @@ func (f *folder) sync() {
 	if len(f.pending) == 0 {
 		return
 	}
-	if f.hidden == 0 {
-		f.durable = slices.Clone(f.seen)
-		f.pending = nil
-		return
-	}
-	for _, c := range f.pending[f.hidden:] {
-		c.apply(&f.durable)
-	}
-	f.pending = f.pending[:f.hidden]
-}
-
-// failSync is a sync that fails: the names are still to be synced, or no later sync
-// will do it any more.
-func (f *folder) failSync(random *chance.Stream) {
-	if random.OneIn(2) {
-		f.hidden = len(f.pending)
-	}
+	f.durable = slices.Clone(f.seen)
+	f.pending = nil
 }
 
 // crash decides which unsynced changes are left, then goes down.
@@ -103,15 +86,14 @@ func (f *folder) crash(random *chance.Stream, told notes) {
 	if len(f.pending) > 0 {
 		left := told.of(f)
 		fate := fateOf(random)
-		for i, c := range f.pending {
+		for _, c := range f.pending {
 			keep := fate == kept || fate == mixed && random.OneIn(2)
-			keep = keep && i >= f.hidden
 			if keep {
 				c.apply(&f.durable)
 			}
 			left.name(keep)
 		}
-		f.pending, f.hidden = nil, 0
+		f.pending = nil
 		f.seen = slices.Clone(f.durable)
 	}
 	for _, e := range f.seen {
@@ -222,17 +204,12 @@ func (d *Disk) ReadDir(name string) ([]vfs.Entry, error) {
 func (d *Disk) SyncDir(name string) error {
 	d.stats.Syncs++
 	skip, crash := d.begin(OpSyncDir)
-	failed := errors.Is(crash, ErrIO)
-	if skip && !failed {
+	if skip {
 		return crash
 	}
 	f, err := d.folder("syncdir", name)
 	if err != nil {
 		return first(crash, err)
-	}
-	if failed && skip {
-		f.failSync(d.failOp.random)
-		return crash
 	}
 	f.sync()
 	return crash
