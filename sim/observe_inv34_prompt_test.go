@@ -50,3 +50,12 @@ func TestAJournalThatGrowsIsRefused(t *testing.T) {
 	o.judge(s.World, s.nodes[1], 4<<10+1, 100, 1<<10)
 	s.refused("INV-38", "holds 4097 bytes")
 }
+
+func TestACacheThatIsMiscountedIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &countedCache{}
+	o.judge(s.World, s.nodes[1], 300, 300)
+	s.passed()
+	o.judge(s.World, s.nodes[1], 300, 204)
+	s.refused("INV-38", "counts 300 bytes as used, and holds 204")
+}

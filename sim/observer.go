@@ -45,7 +45,7 @@ func newObservers() []Observer {
 		&oneDecision{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{},
 		&staleInert{}, &membersThere{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
-		&closedFiles{}, &shortJournals{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
+		&closedFiles{}, &shortJournals{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
 	}
 }
 

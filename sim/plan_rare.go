@@ -14,7 +14,8 @@ func rarest() []swarm {
 		{"fail-recovery", 12, [2]int64{3000, 12_000}, func(d *faultDraw) Fault {
 			f := d.strong(d.onNode(FailRecovery, 50, 2000), 1, 60)
 			if d.r.OneIn(2) { // one of a kind
-				f.Strength = int(d.r.Between(int64(simdisk.OpWrite), int64(simdisk.OpSyncDir)))*100 + int(d.r.Between(1, 15))
+				kind := max(simdisk.OpWrite, simdisk.Op(d.r.Between(-3, int64(simdisk.OpSyncDir)))) // writes are most
+				f.Strength = int(kind)*100 + int(d.r.Between(1, 10))
 			}
 			return f
 		}},

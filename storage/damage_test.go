@@ -370,48 +370,6 @@ func TestACutAtTheStartOfADamagedLogKeepsItsCheckpoint(t *testing.T) {
 	require.Contains(t, found.Logs[0].Damage, "nothing else tells", "also of the log that took its place")
 }
 
-// A log whose first records are lost is replaced by an empty one. A crash in between
-// finds it still damaged, or empty: never what is left of it as a sound log that
-// begins later.
-func TestACrashWhileADamagedLogIsReplacedHidesNoDamage(t *testing.T) {
-	for name, change := range map[string]effect.Effect{
-		"reset": effect.Reset{Log: logA, Start: 0}, "reset ahead": effect.Reset{Log: logA, Start: 20},
-		"cut": effect.Truncate{Log: logA, To: 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			hurt, _ := damaged(t, func(d *simdisk.Disk) { require.NoError(t, d.Remove(segmentPath("7-0", 0))) })
-			outcomes := map[string]int{}
-			for k := int64(1); ; k++ {
-				d := hurt.Clone()
-				s, found := open(t, d, small)
-				require.Contains(t, found.Logs[0].Damage, "the first segment begins at")
-				d.CrashAfter(k, chance.New(uint64(k)))
-				if s.Do(change) == nil {
-					require.Positive(t, outcomes["damaged"])
-					require.Positive(t, outcomes["empty"])
-					return
-				}
-				if k%3 == 0 {
-					d.Kill()
-				} else {
-					d.Crash(chance.New(uint64(k)))
-				}
-				for range 2 {
-					_, found = open(t, d, small)
-					l := &found.Logs[0]
-					if l.Damage == "" {
-						require.Equal(t, l.Start, l.End, "crash in operation %d", k)
-						outcomes["empty"]++
-					} else {
-						outcomes["damaged"]++
-					}
-					d.Kill()
-				}
-			}
-		})
-	}
-}
-
 // The index of an older segment is made again by the first read that needs it. That
 // it cannot be written says nothing about the records.
 func TestAnIndexThatCannotBeWrittenIsNoDamage(t *testing.T) {

@@ -308,6 +308,10 @@ func (s *Store) guardedJournal() int64 {
 	return max(sure.bytes, s.journal.proven)
 }
 
+// Cached is how many bytes the cache of the newest batches counts as used, and how many
+// it holds. For observers.
+func (s *Store) Cached() (counted, held int64) { return s.tail.account(s.sorted()) }
+
 // Free is the number of bytes that can still be written.
 func (s *Store) Free() (int64, error) { return s.fs.Free() }
 

@@ -68,6 +68,18 @@ func (t *tail) add(l *tailLog, base, end record.Offset, batches []byte) {
 	}
 }
 
+// account returns the bytes that are counted as used, and those that the logs hold.
+func (t *tail) account(logs []*partition) (counted, held int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range logs {
+		for i := range p.tail.chunks {
+			held += p.tail.chunks[i].cost()
+		}
+	}
+	return t.used, held
+}
+
 // forget takes chunks [from, to) out. mu is held.
 func (t *tail) forget(l *tailLog, from, to int) {
 	for i := from; i < to; i++ {
