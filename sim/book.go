@@ -88,7 +88,8 @@ type replicaBook struct {
 	// in records that were retired.
 	forgetful bool
 	forgot    bool // it was, and leads all the same: see accepted
-	// revived: recovery found damage, and with it records below this that were retired.
+	// revived is the log start that a recovery knew nothing of any more: of the
+	// retired records below it that came back with that, the core has forgotten much.
 	revived record.Offset
 	heard   heardOf
 	doomed  int    // deletions that the disk has still to carry out

@@ -101,9 +101,8 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		}
 		n.world.atlas.repairs(n.id, f)
 		l := &r.disk
-		r.revived = 0
 		if f.Start < l.start && f.Damage != "" {
-			r.revived = l.start
+			r.revived = max(r.revived, l.start)
 		}
 		l.cut(f.End)
 		l.trim(f.Start)

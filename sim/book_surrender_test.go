@@ -267,6 +267,35 @@ func TestSequencesAreJudgedFromWhatIsLeft(t *testing.T) {
 	s.refused("INV-27", "the sequence 2 where 1 was due")
 }
 
+// What a second unclean election brings back may begin with any batch of a producer
+// that was there before: its first ones are retired. What it goes on with, and who is
+// new, is judged as ever.
+func TestSequencesOfWhatIsBackBeginAnywhere(t *testing.T) {
+	for _, c := range []struct {
+		seen  bool
+		back  []record.Sequence
+		words string
+	}{{true, []record.Sequence{1, 2}, ""}, {true, []record.Sequence{1, 3}, "the sequence 3 where 2 was due"}, {false, []record.Sequence{1, 2}, "which has the sequence 1"}} {
+		s := newStage(t)
+		o := &sequences{}
+		p := s.book.part(part)
+		if c.seen {
+			p.committed, p.high = []record.Header{header(numbered(0, 0, 0)), header(numbered(1, 0, 1))}, 2
+		}
+		o.committed(s.World, s.nodes[1], p)
+		p.surrendered = append(p.surrendered, surrender{epoch: 2, to: 2}) // all of it
+		p.committed, p.high = nil, 0
+		o.committed(s.World, s.nodes[2], p)
+		p.surrendered = append(p.surrendered, surrender{epoch: 4})
+		p.committed, p.high = []record.Header{header(numbered(1, 0, c.back[0])), header(numbered(2, 0, c.back[1]))}, 3
+		o.committed(s.World, s.nodes[1], p)
+		if c.words != "" {
+			s.refused("INV-27", c.words)
+		}
+		s.passed()
+	}
+}
+
 // What clients are told may fall to what is left, and to the log start of who was let
 // lead, and no further; and a search finds all that was not given up.
 func TestWhatClientsAreToldFallsToWhatIsLeft(t *testing.T) {

@@ -54,10 +54,20 @@ func (o *derivedState) judge(w *World, n *Node, r *replicaBook, kept *log.Log) {
 	if r.forgetful && !r.view.Matched && r.view.Role != replica.Leading {
 		return // what it cannot know it is told when it begins anew
 	}
-	if kept != nil && kept.Start() < r.revived {
-		return // what was known of them went when they were retired
+	if kept == nil || kept.End() != r.memory.end {
+		return
 	}
-	if kept == nil || len(batches) == 0 || kept.End() != r.memory.end {
+	if kept.Start() < r.revived { // and the book has them no more, or in part
+		batches = r.memory.from(r.revived)
+		for len(batches) > 0 && batches[0].BaseOffset < r.revived {
+			batches = batches[1:]
+		}
+	}
+	if len(batches) == 0 {
+		return
+	}
+	if kept.Start() != r.memory.start {
+		w.fail("INV-12", n.id, "derived state differs from a rebuild", "the log of partition %s on node %d begins at %d, and what node %d has derived from it at %d", r.part.id, n.id, r.memory.start, n.id, kept.Start())
 		return
 	}
 	rebuilt, err := log.Rebuild(batches, kept.Start())

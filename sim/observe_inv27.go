@@ -51,6 +51,25 @@ type sequenced struct {
 	to        record.Offset // all below has been looked at
 	givenUp   int           // how often records were given up before
 	producers map[record.ProducerID]expected
+	// before are the producers that were seen before records were given up last, and
+	// partial says that of what is left, or back, the beginning is not known.
+	before  map[record.ProducerID]bool
+	partial bool
+}
+
+// again begins anew with what is left of a partition.
+func (s *sequenced) again(p *partBook) {
+	before := s.before
+	for id := range s.producers {
+		if before == nil {
+			before = map[record.ProducerID]bool{}
+		}
+		before[id] = true
+	}
+	*s = sequenced{
+		producers: map[record.ProducerID]expected{}, givenUp: len(p.surrendered), before: before,
+		partial: len(p.committed) > 0 && p.committed[0].BaseOffset > 0,
+	}
 }
 
 // expected is the epoch of a producer and the next sequence in it.
@@ -122,7 +141,7 @@ func (o *sequences) committed(w *World, n *Node, p *partBook) {
 	}
 	s := o.parts[p.nr]
 	if s.givenUp != len(p.surrendered) { // begin anew with what is left
-		*s = sequenced{producers: map[record.ProducerID]expected{}, givenUp: len(p.surrendered)}
+		s.again(p)
 	}
 	if s.to >= p.high {
 		return
@@ -156,6 +175,7 @@ func (o *sequences) next(w *World, n *Node, p *partBook, s *sequenced, h *record
 	switch {
 	case known && h.ProducerEpoch < due.epoch:
 		w.fail("INV-29", n.id, "a fenced producer is taken", "partition %s has at offset %d a batch of producer %d in epoch %d, behind one of epoch %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, due.epoch)
+	case !known && s.partial && s.before[h.ProducerID]: // its first batches are retired, also from the account
 	case (!known || h.ProducerEpoch > due.epoch) && h.BaseSequence != 0:
 		w.fail("INV-27", n.id, "a producer's sequence does not begin at its beginning", "partition %s has at offset %d the first batch of producer %d in epoch %d, which has the sequence %d", p.id, h.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence)
 	case known && h.ProducerEpoch == due.epoch && h.BaseSequence != due.next:

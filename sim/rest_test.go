@@ -94,6 +94,40 @@ func TestAVoterThatIsNotLetInIsUnrest(t *testing.T) {
 	require.Equal(t, []string{"a voter has not caught up with what it may have promised: node 2 holds the log up to 7"}, told(quorum.View{Admitted: true, Last: 7}))
 }
 
+// A log that has lost its marks begins again where its first file does. Of what its
+// checkpoint had left behind there it knows nothing; of the rest it must, in the runs
+// that follow as well, and of all again once the start is back.
+func TestALogThatBeginsTooEarlyIsJudgedByWhatItHolds(t *testing.T) {
+	for _, c := range []struct {
+		first, second record.LeaderEpoch // as the core has it
+		start         record.Offset
+		refused       bool
+	}{{1, 2, 0, false}, {0, 2, 0, false}, {1, 3, 0, true}, {0, 2, 1, false}, {0, 3, 1, true}} {
+		s := newStage(t)
+		a, b := batch(0, 1, "a"), batch(1, 2, "b")
+		r := s.holds(1, a, b)
+		r.disk.trim(1)
+		found := effect.RecoveredLog{ID: part, Start: c.start, End: 2, Checkpoint: []byte("there"), Damage: "its mark is lost"}
+		for range 2 {
+			s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{found}})
+		}
+		kept, err := log.Rebuild([]record.Header{header(batch(0, c.first, "a")), header(batch(1, c.second, "b"))}, c.start)
+		require.NoError(t, err)
+		(&derivedState{}).judge(s.World, s.nodes[1], r, kept)
+		if c.refused {
+			s.refused("INV-12", "not what a rebuild gives")
+		}
+		s.passed()
+	}
+	s := newStage(t)
+	r := s.holds(1, batch(0, 1, "a"), batch(1, 2, "b"))
+	r.memory.trim(1)
+	kept, err := log.Rebuild(r.memory.batches, 0)
+	require.NoError(t, err)
+	(&derivedState{}).judge(s.World, s.nodes[1], r, kept)
+	s.refused("INV-12", "begins at 1, and what node 1 has derived from it at 0")
+}
+
 func TestARequestThatIsNeverAnsweredIsUnrest(t *testing.T) {
 	s := newStage(t)
 	n := s.nodes[1]

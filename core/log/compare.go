@@ -51,10 +51,10 @@ func (d digest) mix(v uint64) digest {
 // has ever let one expire, and neither is one of which it knows the last batches
 // only: the leader may still have known it when it went on.
 func (l *Log) Differs(rebuilt *Log, from record.Offset) string {
-	if l.start != rebuilt.start || l.end != rebuilt.end {
+	from = max(from, 0)
+	if max(l.start, from) != max(rebuilt.start, from) || l.end != rebuilt.end {
 		return fmt.Sprintf("bounds: %v, rebuilt: %v", l, rebuilt)
 	}
-	from = max(from, 0)
 	if have, want := l.epochsFrom(from), rebuilt.epochsFrom(from); !slices.Equal(have, want) {
 		return fmt.Sprintf("epochs: %v, rebuilt: %v", have, want)
 	}
