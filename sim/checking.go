@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Watched is the time of runs that were measured. Reading the wall clock costs about
 // as much as the checking of a plain step: so it is read in some runs only, and at
@@ -14,6 +17,17 @@ type Watched struct {
 // timedEvery is the number of steps of which one is timed. It is a prime, so that
 // what comes again and again in turn is met in all its parts.
 const timedEvery = 7
+
+// clockCost is what two looks at the clock take with nothing between them. Of a plain
+// step that is a part that tells, and each that is timed stands for several.
+var clockCost = sync.OnceValue(func() time.Duration {
+	least := time.Hour
+	for range 1000 {
+		begun := time.Now()
+		least = min(least, time.Since(begun))
+	}
+	return least
+})
 
 // Share is the part of the time that checking took.
 func (w *Watched) Share() float64 { return float64(w.Checking) / float64(max(w.Took, 1)) }
