@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -35,7 +38,7 @@ type partBook struct {
 	committed  []record.Header
 	high       record.Offset  // the true high watermark: it falls only when records are given up
 	replicas   []*replicaBook // by node id; nil where there never was one
-	links      map[link]origin
+	links      links
 	revived    map[link]bool // markers that may be repeats (see revives)
 	repeats    int64         // those of them that are, and are committed
 	leaders    map[record.LeaderEpoch]int32
@@ -66,8 +69,59 @@ type link struct {
 	base  record.Offset
 }
 
+// links are all batches that were ever written, by epoch and then by offset: most that
+// are asked for were written lately.
+type links struct {
+	epochs []record.LeaderEpoch // in the order in which they were first met
+	lists  [][]origin           // of each
+}
+
+func (l *links) list(epoch record.LeaderEpoch) *[]origin {
+	for i := len(l.epochs) - 1; i >= 0; i-- {
+		if l.epochs[i] == epoch {
+			return &l.lists[i]
+		}
+	}
+	return nil
+}
+
+// at is the batch at a link, or nil.
+func (l *links) at(at link) *origin {
+	list := l.list(at.epoch)
+	if list == nil {
+		return nil
+	}
+	for back := len(*list) - 1; back >= max(0, len(*list)-4); back-- {
+		if o := &(*list)[back]; o.base == at.base {
+			return o
+		}
+	}
+	if i, ok := slices.BinarySearchFunc(*list, at.base, compareBase); ok {
+		return &(*list)[i]
+	}
+	return nil
+}
+
+// put notes a batch that is not there yet.
+func (l *links) put(epoch record.LeaderEpoch, o origin) {
+	list := l.list(epoch)
+	if list == nil {
+		l.epochs, l.lists = append(l.epochs, epoch), append(l.lists, nil)
+		list = &l.lists[len(l.lists)-1]
+	}
+	if n := len(*list); n == 0 || (*list)[n-1].base < o.base {
+		*list = append(*list, o)
+		return
+	}
+	i, _ := slices.BinarySearchFunc(*list, o.base, compareBase)
+	*list = slices.Insert(*list, i, o)
+}
+
+func compareBase(o origin, base record.Offset) int { return cmp.Compare(o.base, base) }
+
 // origin is the batch that stands at a link, and the one before it.
 type origin struct {
+	base     record.Offset
 	end      record.Offset
 	crc      uint32
 	previous link
@@ -149,7 +203,7 @@ func (b *book) part(id record.PartitionID) *partBook {
 	}
 	p := b.parts[id]
 	if p == nil {
-		p = &partBook{id: id, nr: len(b.list), links: map[link]origin{}, leaders: map[record.LeaderEpoch]int32{}}
+		p = &partBook{id: id, nr: len(b.list), leaders: map[record.LeaderEpoch]int32{}}
 		b.parts[id] = p
 		b.list = append(b.list, p)
 	}

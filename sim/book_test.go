@@ -68,3 +68,19 @@ func TestALogThatIsNotFoundAgainHoldsNothing(t *testing.T) {
 	again(effect.RecoveredLog{ID: part, End: 1, Headers: []record.Header{header(b)}})
 	s.refused("INV-4", "drops the batch at 0, which is committed")
 }
+
+func TestABatchIsFoundByItsEpochAndOffset(t *testing.T) {
+	var l links
+	require.Nil(t, l.at(link{1, 0}))
+	for _, base := range []record.Offset{0, 3, 7, 20, 21, 22, 23, 24, 5} { // the last one out of turn
+		l.put(1, origin{base: base, crc: uint32(base)})
+		l.put(4, origin{base: base + 1, crc: uint32(base)})
+	}
+	for _, base := range []record.Offset{0, 3, 5, 7, 20, 24} {
+		require.Equal(t, uint32(base), l.at(link{1, base}).crc)
+		require.Equal(t, uint32(base), l.at(link{4, base + 1}).crc)
+	}
+	for _, at := range []link{{1, 1}, {1, 25}, {4, 0}, {2, 0}} {
+		require.Nil(t, l.at(at))
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tamarack-mq/tamarack/internal/cputime"
 )
 
 // Campaign runs many seeds on all cores. Runs share nothing, so the order in
@@ -113,9 +115,11 @@ func (c *Campaign) one(seed uint64) (r *Result, again bool) {
 		r.DropHistory()
 		return r, false
 	}
-	begun, checking := time.Now(), time.Duration(0)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begun, checking := cputime.Thread(), time.Duration(0)
 	second := Run(plan(seed), Options{checking: &checking})
-	r.watched = Watched{Runs: 1, Took: time.Since(begun), Checking: checking}
+	r.watched = Watched{Runs: 1, Took: cputime.Thread() - begun, Checking: checking}
 	if d := Compare(r, second); d != nil {
 		r.Class, r.Failure = Nondeterminism, d
 	}

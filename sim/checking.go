@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Watched is the time of runs that were measured. Reading the wall clock costs about
-// as much as the checking of a plain step: so it is read in some runs only, and at
+// Watched is the processor time of runs that were measured. To read a clock costs about
+// as much as the checking of a plain step: so that is done in some runs only, and at
 // some steps of these, which stand for the others.
 type Watched struct {
 	Runs     int           `json:"runs"`
@@ -18,8 +18,13 @@ type Watched struct {
 // what comes again and again in turn is met in all its parts.
 const timedEvery = 7
 
-// clockCost is what two looks at the clock take with nothing between them. Of a plain
-// step that is a part that tells, and each that is timed stands for several.
+// longestStep is more than the checking of any step takes: in a longer one the
+// processor was somebody else's.
+const longestStep = time.Millisecond
+
+// clockCost is what two looks at the clock on the wall take with nothing between them.
+// The clock of a thread's processor time would be the right one for steps, too, but
+// costs twenty times as much, and what comes behind it is slower.
 var clockCost = sync.OnceValue(func() time.Duration {
 	least := time.Hour
 	for range 1000 {
@@ -28,6 +33,14 @@ var clockCost = sync.OnceValue(func() time.Duration {
 	}
 	return least
 })
+
+// ofStep is what a step that took so long on the wall adds, with those it stands for.
+func ofStep(took time.Duration) time.Duration {
+	if took -= clockCost(); took < 0 || took > longestStep {
+		return 0
+	}
+	return timedEvery * took
+}
 
 // Share is the part of the time that checking took.
 func (w *Watched) Share() float64 { return float64(w.Checking) / float64(max(w.Took, 1)) }

@@ -3,9 +3,9 @@ package sim
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/tamarack-mq/tamarack/history"
+	"github.com/tamarack-mq/tamarack/internal/cputime"
 	"github.com/tamarack-mq/tamarack/models"
 )
 
@@ -17,8 +17,8 @@ func (w *World) judge() {
 		return
 	}
 	if took := w.options.checking; took != nil {
-		begun := time.Now()
-		defer func() { *took += time.Since(begun) }()
+		begun := cputime.Thread()
+		defer func() { *took += cputime.Thread() - begun }()
 	}
 	c := models.Case{Operations: w.history.Operations(), Lossy: map[models.Place]models.Loss{}, Gone: map[models.Place]bool{}, Internal: map[uint64]bool{}}
 	for _, t := range w.liveTopics() {

@@ -44,8 +44,8 @@ func (o *replicaAgreement) appended(w *World, n *Node, a effect.Append) {
 			p := &r.memory.batches[before+i-1]
 			previous = link{p.LeaderEpoch, p.BaseOffset}
 		}
-		first, ok := r.part.links[at]
-		if !ok {
+		first := r.part.links.at(at)
+		if first == nil {
 			if r.view.Role != replica.Leading || r.view.LeaderEpoch != h.LeaderEpoch {
 				if r.part.off() {
 					continue
@@ -53,7 +53,7 @@ func (o *replicaAgreement) appended(w *World, n *Node, a effect.Append) {
 				w.fail("INV-2", n.id, "a replica writes a batch that no leader wrote", "node %d, which does not lead partition %s in epoch %d, writes a batch of that epoch at offset %d which its leader never wrote", n.id, a.Log, h.LeaderEpoch, h.BaseOffset)
 				return
 			}
-			r.part.links[at] = origin{h.End(), h.CRC, previous, n.id}
+			r.part.links.put(at.epoch, origin{at.base, h.End(), h.CRC, previous, n.id})
 			continue
 		}
 		switch {

@@ -50,7 +50,7 @@ func (r *replicaBook) hears(w *World, batches []byte) {
 // producer, and with it that it had written one before. Such a repeat ends nothing.
 func (r *replicaBook) revives(w *World, h *record.Header) {
 	at := link{h.LeaderEpoch, h.BaseOffset}
-	if _, copied := r.part.links[at]; copied || !h.Attributes.Control() {
+	if r.part.links.at(at) != nil || !h.Attributes.Control() {
 		return
 	}
 	if last, heard := r.heard.last[h.ProducerID]; !heard || w.now-last.at >= w.plan.Timing.ProducerIdle*4/5 {

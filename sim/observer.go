@@ -54,7 +54,7 @@ func newObservers() []Observer {
 func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
 	if took := w.options.checking; took != nil && w.stats.Steps%timedEvery == 0 {
 		begun := time.Now()
-		defer func() { *took += timedEvery * max(0, time.Since(begun)-clockCost()) }()
+		defer func() { *took += ofStep(time.Since(begun)) }()
 	}
 	w.quorum.known = false
 	w.book.stepped(w, n, in, out)
