@@ -30,7 +30,7 @@ func (r *run) readAll(ctx context.Context) (final, committed []models.Log, err e
 	defer c.Close(ctx)
 	for _, topic := range topics {
 		for p := range int32(r.cfg.Partitions) {
-			log := models.Log{TopicID: idOf(topic), Partition: p}
+			log := models.Log{Topic: topic, TopicID: idOf(topic), Partition: p}
 			if log.End, err = settled(ctx, c, topic, p); err != nil {
 				return nil, nil, err
 			}

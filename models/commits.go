@@ -61,10 +61,10 @@ func (d *dossier) checkFetch(group string, at Place, h *offsetHistory, f positio
 }
 
 // passed says that a position lies beyond what a group was given by nothing but what
-// is not for it. Who was given nothing may have begun anywhere.
+// is not for it. Who was given nothing, or went elsewhere, may have begun anywhere.
 func (d *dossier) passed(at Place, h *offsetHistory, position int64, readsCommitted bool) bool {
 	from := d.behind(d.at[at], position, h.given, readsCommitted)
-	return from <= h.given || from < position && h.given == 0
+	return from <= h.given || from < position && (h.given == 0 || h.sought)
 }
 
 // turned says whether a member that had gone elsewhere was given records since a

@@ -157,8 +157,11 @@ type groupWork struct {
 	// that it was not to be given, and what lies behind where it went back to it
 	// may be given once more.
 	next, left map[process]map[Place]int64
-	jumped     map[Place][][2]int64
-	again      map[Place][]int64
+	// away is what a member had been given when it went elsewhere, as long as nothing
+	// has come since.
+	away   map[process]map[Place]int64
+	jumped map[Place][][2]int64
+	again  map[Place][]int64
 }
 
 func (g *groupWork) only(s history.Style) bool {
@@ -198,6 +201,7 @@ func (g *groupWork) note(d *dossier, op *history.Operation) {
 				end = mine[at]
 			}
 			given.add(r.Offset)
+			delete(g.away[by], at)
 			end = max(end, r.Offset+1)
 		}
 		if given != nil {
@@ -207,18 +211,38 @@ func (g *groupWork) note(d *dossier, op *history.Operation) {
 		g.seeks = g.seeks || op.Error == history.BySeek
 		for _, p := range op.Positions { // retention has moved it on
 			at := Place{p.TopicID, p.Partition}
-			if given, any := g.mine[by][at]; any && p.Offset > given {
+			given, any := g.mine[by][at]
+			if op.Error != history.BySeek {
+				delete(g.away[by], at)
+			} else if _, already := g.away[by][at]; any && !already {
+				put(g.away, by, at, given)
+			}
+			if any && p.Offset > given {
 				g.mine[by][at] = p.Offset
 			}
 		}
 	case history.Commit:
 		for _, p := range op.Positions {
 			at := Place{p.TopicID, p.Partition}
+			g.wentOver(d, by, op, at, p.Offset)
 			if given, any := g.mine[by][at]; any && op.Member != "" && p.Offset > given && !g.passed(d, op.Group, at, given, p.Offset) {
 				g.beyond = append(g.beyond, Violation{"INV-26", "commit ahead", fmt.Sprintf(
 					"client %d committed %s@%d, but was given records below %d only", op.Client, at, p.Offset, given), []int64{op.ID}})
 			}
 		}
+	}
+}
+
+// wentOver takes in the commit of a member that went elsewhere and was given nothing
+// since: what is not for it moves it on from there all the same.
+func (g *groupWork) wentOver(d *dossier, by process, op *history.Operation, at Place, position int64) {
+	before, away := g.away[by][at]
+	if !away || position <= before {
+		return
+	}
+	if from := d.behind(d.at[at], position, before, d.manner(op.Group).committed); from < position {
+		g.jumped[at] = append(g.jumped[at], [2]int64{before, from})
+		g.mine[by][at] = max(g.mine[by][at], position)
 	}
 }
 

@@ -33,6 +33,7 @@ func (v Violation) String() string {
 
 // Log is what a partition held when everything had come to rest.
 type Log struct {
+	Topic     string // its name, by which producers know it; "": not known
 	TopicID   uint64
 	Partition int32
 	Start     int64 // retention has removed what is below

@@ -6,6 +6,7 @@ func newGroupWork() *groupWork {
 	return &groupWork{
 		given: map[Place]*tally{}, mine: map[process]map[Place]int64{},
 		next: map[process]map[Place]int64{}, left: map[process]map[Place]int64{},
+		away:   map[process]map[Place]int64{},
 		jumped: map[Place][][2]int64{}, again: map[Place][]int64{},
 	}
 }

@@ -152,6 +152,11 @@ func (d *dossier) settle() {
 // any partition of its topic.
 func (d *dossier) writers() {
 	names := map[uint64]string{}
+	for i := range d.Final { // whoever published to it may never have been told its id
+		if l := &d.Final[i]; l.Topic != "" {
+			names[l.TopicID] = l.Topic
+		}
+	}
 	for i := range d.Operations {
 		if op := &d.Operations[i]; op.TopicID != 0 && op.Topic != "" {
 			names[op.TopicID] = op.Topic

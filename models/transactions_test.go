@@ -324,6 +324,21 @@ func TestMarkersAreCounted(t *testing.T) {
 	refuses(t, s.found(log(6, made(0, "a"), made(1, "b"))), "INV-32 a marker too many")
 }
 
+// Nobody was ever told the id of a topic in which nothing came to be stored.
+func TestAMarkerWhereNothingWasEverStored(t *testing.T) {
+	var s story
+	s.begin(1)
+	op := s.put(1, "a", 0)
+	op.Topic, op.Outcome, op.TopicID, op.Offset = "o", history.Unknown, 0, history.None
+	s.end(1, "abort", history.Failed)
+	c := s.at(rest{end: 1})
+	refuses(t, Judge(c), "INV-32 a marker too many")
+	c.Final[1].Topic = "o"
+	require.Empty(t, Judge(c))
+	c.Final[1].End, c.Committed[1].End = 2, 2
+	refuses(t, Judge(c), "INV-32 a marker too many")
+}
+
 func TestReadersGoOverMarkersAndWhatWasAborted(t *testing.T) {
 	story := func() (s story) {
 		s.begin(1)
@@ -464,4 +479,35 @@ func TestAStoredRecordOfAnAbortedTransactionStays(t *testing.T) {
 	s.put(1, "a", 0)
 	s.end(1, "abort", history.Failed)
 	refuses(t, s.found(rest{end: 1}), "INV-1 lost write")
+}
+
+// A member that went to the end and was given nothing there yet goes on over markers,
+// and commits where it is.
+func TestAMemberThatWentElsewhereGoesOverMarkers(t *testing.T) {
+	story := func(to int64) (s story) {
+		for n, at := range []int64{0, 2, 4} {
+			s.begin(int64(n) + 1)
+			s.put(int64(n)+1, string(rune('a'+n)), at)
+			s.end(int64(n)+1, "commit", history.OK)
+		}
+		give := func(r history.Record) {
+			s.add(history.Operation{Kind: history.Poll, Client: 6, Group: "m", Style: history.AtLeastOnce, Outcome: history.OK, Records: []history.Record{r}})
+		}
+		give(made(0, "a"))
+		s.add(history.Operation{Kind: history.Assigned, Client: 6, Group: "m", Error: history.BySeek, Outcome: history.OK,
+			Positions: []history.Position{{TopicID: out, Offset: history.None}}})
+		s.add(history.Operation{Kind: history.Commit, Client: 6, Group: "m", Member: "6", Epoch: 1, Style: history.AtLeastOnce, Outcome: history.OK,
+			Positions: []history.Position{{TopicID: out, Offset: to}}})
+		s.add(history.Operation{Kind: history.Poll, Client: 7, Group: "m", Style: history.AtLeastOnce, Outcome: history.OK, Records: []history.Record{made(4, "c")}})
+		s.add(history.Operation{Kind: history.Commit, Client: 7, Group: "m", Member: "7", Epoch: 2, Style: history.AtLeastOnce, Outcome: history.OK,
+			Positions: []history.Position{{TopicID: out, Offset: 5}}})
+		return s
+	}
+	r := rest{out: []history.Record{made(0, "a"), made(2, "b"), made(4, "c")}, committed: []history.Record{made(0, "a"), made(2, "b"), made(4, "c")}, end: 6}
+	s := story(4)
+	require.Empty(t, s.found(r), "a marker stands before 4")
+	s = story(3)
+	refuses(t, s.found(r), "INV-26 commit ahead", "INV-9 skipped record")
+	s = story(5)
+	refuses(t, s.found(r), "INV-26 commit ahead", "INV-9 skipped record")
 }

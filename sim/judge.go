@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/internal/cputime"
 	"github.com/tamarack-mq/tamarack/models"
@@ -120,7 +121,22 @@ func (w *World) finalLogs(internal map[uint64]bool, committed bool) []models.Log
 		l.End = max(l.End, op.HighWatermark)
 		l.Records = append(l.Records, op.Records...)
 	}
-	var list []models.Log
+	list := w.heldLogs(logs, internal)
+	slices.SortFunc(list, func(a, b models.Log) int {
+		return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), cmp.Compare(a.Partition, b.Partition))
+	})
+	image := w.newest()
+	for i := range list {
+		if t := image.Topic(record.TopicID(list[i].TopicID)); t != nil {
+			list[i].Topic = t.Name
+		}
+	}
+	return list
+}
+
+// heldLogs are those that were read, and what is known of those in which there was
+// nothing to read.
+func (w *World) heldLogs(logs map[models.Place]*models.Log, internal map[uint64]bool) (list []models.Log) {
 	for _, part := range w.book.list {
 		at := models.Place{TopicID: uint64(part.id.Topic), Partition: part.id.Index}
 		if part.forsaken() { // what it has cannot be read, and it says so
@@ -138,8 +154,5 @@ func (w *World) finalLogs(internal map[uint64]bool, committed bool) []models.Log
 			list = append(list, models.Log{TopicID: at.TopicID, Partition: at.Partition, Start: int64(part.high), End: int64(part.high)})
 		}
 	}
-	slices.SortFunc(list, func(a, b models.Log) int {
-		return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), cmp.Compare(a.Partition, b.Partition))
-	})
 	return list
 }
