@@ -8,6 +8,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
 )
 
 // leftoverUnrest is the part of INV-34 about what is to go: logs that are placed
@@ -55,7 +56,7 @@ func (w *World) keptUnrest(add complain, n *Node, image *metadata.Image) {
 // limitUnrest holds the log of a leader against the limits of its topic. They work
 // by the chunk, so what is certain is no more than that the first chunk must go:
 // how much that holds at most is known, and the latest record in so much of the
-// log.
+// log. Nothing goes from the first record on of a transaction that may stay open.
 func (w *World) limitUnrest(add complain, t *metadata.Topic, p *partBook, limits log.Retention) {
 	most, ok := w.largestChunk(t)
 	if !ok || p.state == nil || p.off() || int(p.state.Leader) >= len(w.nodes) || p.state.Leader < 1 {
@@ -63,6 +64,12 @@ func (w *World) limitUnrest(add complain, t *metadata.Topic, p *partBook, limits
 	}
 	r := w.book.replica(int32(p.state.Leader), p.id)
 	n := w.nodes[p.state.Leader]
+	stable := p.high
+	if w.transacted && w.mayStayOpen(p) {
+		if leader := w.replicaAt(p, p.state.Leader, &replica.View{}); leader != nil {
+			stable = leader.LastStable
+		}
+	}
 	var size, biggest int64
 	latest, old := record.Timestamp(-1), false
 	for i := range r.memory.batches {
@@ -71,6 +78,9 @@ func (w *World) limitUnrest(add complain, t *metadata.Topic, p *partBook, limits
 			continue
 		}
 		if size <= most+biggest {
+			if h.End() > stable {
+				return
+			}
 			latest = max(latest, h.MaxTimestamp)
 			old = true
 		}
