@@ -536,3 +536,19 @@ func TestReadersOfCommittedRecordsThatSeeMoreAreRefused(t *testing.T) {
 	read(message.FetchedPartition{HighWatermark: 2, LastStable: 2, Aborted: aborted})
 	p.refused("INV-8", "of which [] are of aborted transactions, and says [{7 0}]")
 }
+
+func TestRetiredRecordsOfAnOpenTransactionAreRefused(t *testing.T) {
+	p, o := newTheatre(t), &openKept{}
+	p.state(nil, empty(0))
+	p.state(nil, ongoing(0, part))
+	p.takes(nil, 0)
+	trim := func(start record.Offset) { p.step(o, 1, nil, []effect.Effect{effect.TrimPrefix{Log: part, Start: start}}) }
+	trim(0)
+	p.passed()
+	trim(1)
+	p.refused("INV-15", "moves the start of partition 5/0 to 1, but a transaction that begins at 0 has not ended")
+	p.state(nil, decided(txn.PrepareCommit, 0, part))
+	p.marks(nil, 1, record.Committed, 2)
+	trim(2)
+	p.passed()
+}
