@@ -31,7 +31,7 @@ func (*keptEligible) step(w *World, old, new *message.PartitionChange) {
 	}
 	for _, set := range [][]message.NodeID{old.ISR, old.ELR} {
 		for _, m := range less(less(set, new.ISR), new.ELR) {
-			if contains(new.Replicas, m) && w.newest().Broker(m) != nil && w.atlas.clean(int32(m), new.ID) {
+			if contains(new.Replicas, m) && w.newest().Broker(m) != nil && w.atlas.sound(int32(m), new.ID) {
 				w.fail("INV-7", int32(m), "an eligible replica is dropped for nothing", "node %d may not lead partition %s any more, although only %v are in sync: it was in sync or eligible (%v, %v), and nothing is wrong with its disk", m, new.ID, new.ISR, old.ISR, old.ELR)
 				return
 			}
