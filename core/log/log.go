@@ -183,7 +183,7 @@ func (l *Log) Reset(start record.Offset) {
 	*l = Log{
 		start: start, settled: start, end: start,
 		begun:  record.NoLeaderEpoch,
-		chunks: chunks{limits: l.chunks.limits},
+		chunks: chunks{limits: l.chunks.limits, waiting: l.chunks.waiting},
 	}
 }
 

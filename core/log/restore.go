@@ -40,6 +40,7 @@ func Restore(found effect.RecoveredLog) (*Log, error) {
 	if err := l.joinHeaders(headers, found.Start, len(found.Checkpoint) > 0); err != nil {
 		return nil, err
 	}
+	l.chunks.wait()
 	if err := l.fold(headers); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,11 @@ type chunks struct {
 	list   []chunk
 	total  int64 // bytes of all
 	limits chunkLimits
+
+	// A log that was restored does not know its limits before SetChunks: until then
+	// each batch is a chunk, from number single on.
+	waiting bool
+	single  int
 }
 
 type chunk struct {
@@ -72,13 +77,35 @@ func milliseconds(d message.Duration) record.Timestamp {
 }
 
 func (c *chunks) add(h *record.Header) {
-	if n := len(c.list); n == 0 || c.limits.full(&c.list[n-1], h.MaxTimestamp) {
+	if n := len(c.list); n == 0 || c.waiting || c.limits.full(&c.list[n-1], h.MaxTimestamp) {
 		c.list = append(c.list, chunk{start: h.BaseOffset, oldest: h.MaxTimestamp, latest: noTimestamp})
 	}
 	last := &c.list[len(c.list)-1]
 	last.bytes += int64(h.Size())
 	last.latest = max(last.latest, h.MaxTimestamp)
 	c.total += int64(h.Size())
+}
+
+// wait makes each batch that comes a chunk until the limits are known.
+func (c *chunks) wait() { c.waiting, c.single = true, len(c.list) }
+
+// group puts together what is one chunk by the limits, now that they are known.
+func (c *chunks) group() {
+	if !c.waiting {
+		return
+	}
+	c.waiting = false
+	list := append([]chunk(nil), c.list[:c.single]...)
+	for _, one := range c.list[c.single:] {
+		if n := len(list); n == 0 || c.limits.full(&list[n-1], one.oldest) {
+			list = append(list, one)
+			continue
+		}
+		last := &list[len(list)-1]
+		last.bytes += one.bytes
+		last.latest = max(last.latest, one.latest)
+	}
+	c.list = list
 }
 
 // end is the offset behind chunk i.
@@ -98,16 +125,20 @@ func (c *chunks) trim(start, settled record.Offset) {
 	}
 	if gone > 0 {
 		c.list = append([]chunk(nil), c.list[gone:]...)
+		c.single = max(c.single-gone, 0)
 	}
 }
 
 // SetChunks sets how coarse retention works, from a topic's settings: the log
 // start moves over chunks of about one segment's bytes, or an eighth of the
 // retention age (at most a day) of records, whichever is less. It holds for
-// chunks that begin from now on, and outlives Reset but not Restore.
+// chunks that begin from now on, and outlives Reset. To a log that was restored
+// nobody has said it yet: what is settled behind the checkpoint before the first
+// call gets the bounds that it would have had.
 func (l *Log) SetChunks(segmentBytes int32, r Retention) {
 	l.chunks.limits.bytes = int64(segmentBytes)
 	l.chunks.limits.span = min(max(r.Age/chunksPerAge, 0), longestChunk)
+	l.chunks.group()
 }
 
 // Retire returns the log start that the limits ask for now; Start() when

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -97,6 +98,58 @@ func TestALogThatTricklesAgesInPieces(t *testing.T) {
 	require.Equal(t, record.Timestamp(89_001), soon)
 	require.Equal(t, record.Offset(0), l.Retire(soon-1, 100, week))
 	require.Equal(t, record.Offset(10), l.Retire(soon, 100, week))
+}
+
+// A start does not know the settings of topics yet. Once it does, the log that was
+// restored goes in the same pieces as the one before the crash, wherever its
+// checkpoint was.
+func TestARestoredLogRetiresInTheSamePieces(t *testing.T) {
+	week := log.Retention{Bytes: 1500, Age: 80 * message.Second}
+	var headers []record.Header
+	was := log.New(0)
+	was.SetChunks(3000, week)
+	var checkpoints []effect.RecoveredLog
+	for i := range 40 {
+		h := at(plain(record.Offset(10*i), 10, 1), record.Timestamp(1000*i+i%7*1500))
+		headers = append(headers, h)
+		was.Append(&h)
+		was.Settle(h.End())
+		at, state := was.Checkpoint()
+		checkpoints = append(checkpoints, effect.RecoveredLog{CheckpointAt: at, Checkpoint: state})
+	}
+	checkpoints = append(checkpoints, effect.RecoveredLog{})
+	for _, found := range checkpoints {
+		found.End, found.HighWatermark, found.Headers = was.End(), was.End()-50, headers
+		l, err := log.Restore(found)
+		require.NoError(t, err)
+		l.SetChunks(3000, week)
+		l.Settle(was.End())
+		_, before := was.Checkpoint()
+		_, after := l.Checkpoint()
+		require.Equal(t, before, after, "checkpoint at %d", found.CheckpointAt)
+		for now := record.Timestamp(0); now < 150_000; now += 500 {
+			require.Equal(t, was.Retire(now, was.End(), week), l.Retire(now, was.End(), week),
+				"checkpoint at %d, now %d", found.CheckpointAt, now)
+		}
+	}
+}
+
+// What is trimmed before the settings are known takes its pieces along.
+func TestARestoredLogIsTrimmedBeforeItsSettingsAreKnown(t *testing.T) {
+	var headers []record.Header
+	for i := range 10 {
+		headers = append(headers, at(plain(record.Offset(10*i), 10, 1), 0))
+	}
+	for start := record.Offset(0); start <= 100; start += 5 {
+		l, err := log.Restore(effect.RecoveredLog{End: 100, HighWatermark: 100, Headers: headers})
+		require.NoError(t, err)
+		l.TrimPrefix(start)
+		l.SetChunks(2000, forever)
+		left := (100 - start + 9) / 10
+		require.Equal(t, int64(1000*left), l.Bytes())
+		behind := max(start, start/10*10+(left-1)/2*20)
+		require.Equal(t, behind, l.Retire(0, 100, log.Retention{Bytes: 1, Age: -1}), "start %d", start)
+	}
 }
 
 func TestWhatDoesNotAge(t *testing.T) {

@@ -56,6 +56,7 @@ func (m *Manager) lead(now message.Now, r *replica, out *Out) {
 	l.welcome(m, now, out)
 	l.advance(m, now, out)
 	l.agreeOnStart(m, now, out)
+	l.retireBySize(m, now, out)
 	l.watchLag(m, now)
 	m.timers.Stop(&r.care) // of an earlier leadership
 	r.takeCare(m, now)

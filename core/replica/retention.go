@@ -86,7 +86,9 @@ func (l *leader) retire(m *Manager, now message.Now, out *Out) {
 	}
 }
 
-// retireBySize looks at the size each time that records have been committed.
+// retireBySize looks at the size each time that records have been committed, and
+// when a leadership begins: what the one before was asked for and could not do any
+// more would else wait for a record, which need not come.
 func (l *leader) retireBySize(m *Manager, now message.Now, out *Out) {
 	if limit := l.r.retention.Bytes; limit > 0 && l.r.log.Bytes() > limit {
 		l.retire(m, now, out)

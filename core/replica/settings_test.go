@@ -81,3 +81,22 @@ func TestWhatComesAfterAnotherLimitGrowsOldByIt(t *testing.T) {
 	w.pass(2 * message.Minute)
 	require.EqualValues(t, 2, l.view(p0).Start)
 }
+
+// A limit on size that the leader could not follow any more before it was deposed
+// holds for the next one at once: a log that is at rest gets no record that would
+// make it look.
+func TestANewLeaderLooksAtTheSizeOfItsLog(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{SegmentBytes: 1, RetentionTime: -1}, 1, 2)
+	w.put(1, "a", "b", "c", "d")
+	w.pass(5 * message.Second) // both know that all of it is committed
+	w.apart(1)
+	w.alter(message.TopicConfig{SegmentBytes: 1, RetentionTime: -1, RetentionBytes: 1})
+	require.EqualValues(t, 0, w.node(2).view(p0).Start)
+	w.together()
+	w.elect(p0, 2, 1, 2)
+	w.pass(5 * message.Second)
+	for _, n := range w.nodes {
+		require.EqualValues(t, 3, n.view(p0).Start)
+	}
+}
