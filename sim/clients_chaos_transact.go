@@ -119,6 +119,10 @@ func (c *chaos) anyOfTransactions(u *user) (message.Request, history.Operation) 
 	return &message.EndTransaction{TransactionalID: a.name, ID: a.id, Epoch: a.epoch, Commit: r.OneIn(2)}, history.Operation{}
 }
 
+// nobodysID is a producer id that no broker gives out in a run. One that somebody has
+// would make a batch that looks like a repeat of his.
+const nobodysID = 3_000_000
+
 // wrongOfTransactions draws a request about transactions that no broker may accept.
 func (c *chaos) wrongOfTransactions(u *user) message.Request {
 	r := u.random
@@ -147,13 +151,13 @@ func (c *chaos) wrongOfTransactions(u *user) message.Request {
 			Offsets: []message.GroupOffset{{ID: c.partition(u, true), LeaderEpoch: -1}},
 		}
 	case 8: // a batch of a transaction, in the name of nobody
-		record.SetTransactional(batch, 3, 0, 0)
+		record.SetTransactional(batch, nobodysID, 0, 0)
 	case 9: // a marker
 		m.TransactionalID = "nobody's"
 		m.Partitions[0].Records = record.BuildMarker(u.clock.now(u.world.now).Wall, 3, 1, record.Marker{Outcome: record.Committed})
 	default: // a batch of a transaction that nobody has begun
 		m.TransactionalID = "nobody's"
-		record.SetTransactional(batch, 3, 0, 0)
+		record.SetTransactional(batch, nobodysID, 0, 0)
 	}
 	return m
 }
