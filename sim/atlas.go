@@ -471,7 +471,7 @@ func (w *World) rot(n *Node, f *Fault) {
 	case LoseFile:
 		hit, ok = d.disk.LoseFile(d.chaos, limit)
 	default:
-		hit, ok = d.disk.Misdirect(d.chaos, limit)
+		hit, ok = d.disk.Misdirect(d.chaos, limit, showsStray)
 	}
 	if !ok {
 		return

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,4 +129,19 @@ func TestDamageBesideTheRecordsIsMadeGood(t *testing.T) {
 	s.atlas.damageBeside(n, folder+"epochs")
 	s.atlas.repairs(2, well)
 	require.False(t, s.atlas.clean(2, part), "it has still to catch up after the swap")
+}
+
+// A stray write is refused as a fault only if nothing could tell.
+func TestAStrayWriteThatIsASoundBatchIsNoFault(t *testing.T) {
+	a, b, other := batch(0, 1, "first"), batch(1, 1, "second"), batch(40, 1, "a stray one")
+	log := slices.Concat(a, b)
+	written := func(at int, what []byte) []byte {
+		after := append(bytes.Clone(log), make([]byte, 200)...)
+		copy(after[at:], what)
+		return after
+	}
+	require.False(t, showsStray("", log, written(len(a)+8, other[8:])), "all but the offset")
+	require.True(t, showsStray("", log, written(len(a), other)), "the offset tells")
+	require.True(t, showsStray("", log, written(len(a)+8, other[8:20])), "the checksum tells")
+	require.True(t, showsStray("", log, written(0, nil)), "the same as before")
 }

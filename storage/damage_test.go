@@ -450,7 +450,7 @@ func TestOneFaultAnywhereIsNeverSilent(t *testing.T) {
 		case 0:
 			damage, ok = d.FlipBit(random, limit)
 		case 1:
-			damage, ok = d.Misdirect(random, limit)
+			damage, ok = d.Misdirect(random, limit, nil)
 		case 2:
 			damage, ok = d.LoseFile(random, limit)
 		}

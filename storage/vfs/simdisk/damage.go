@@ -163,8 +163,9 @@ func (c *content) heal(off, size int64) {
 
 // Misdirect overwrites up to a page of durable data, in whole sectors, by bytes
 // that belong elsewhere: a write that went to the wrong place. False: nothing
-// may be hit, or what was written was there before.
-func (d *Disk) Misdirect(random *chance.Stream, limit Limit) (Damage, bool) {
+// may be hit, or what was written was there before, or shows says of a file's content
+// before and after that nothing could tell; nil: something always can.
+func (d *Disk) Misdirect(random *chance.Stream, limit Limit, shows func(path string, before, after []byte) bool) (Damage, bool) {
 	v, off, ok := pick(d.victims(limit), random)
 	source, from, ok2 := pick(d.victims(nil), random)
 	if !ok || !ok2 {
@@ -175,6 +176,13 @@ func (d *Disk) Misdirect(random *chance.Stream, limit Limit) (Damage, bool) {
 	stray := bytes.Clone(source.file.data[from : from+size])
 	if bytes.Equal(stray, v.file.data[off:off+size]) {
 		return Damage{}, false
+	}
+	if shows != nil {
+		after := bytes.Clone(v.file.data)
+		copy(after[off:], stray)
+		if !shows(v.path, v.file.data, after) {
+			return Damage{}, false
+		}
 	}
 	v.file.rot(off, stray)
 	return Damage{Kind: Misdirect, Path: v.path, Offset: off, Size: size}, true
