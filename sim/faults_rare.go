@@ -220,15 +220,18 @@ func (a *atlas) beforeStart(n *Node) {
 }
 
 // heard is INV-37 for the disk: an operation that was made to fail is not passed
-// over. What reads do besides, to be quicker next time, may be; then whatever is to
-// change something next must say so.
+// over. What reads do besides, to be quicker next time, may be: a read that could not
+// write an index has given what it was asked for, and nobody needs that file.
 func (d *drive) heard(op string, reads bool, err error) {
 	failures := d.disk.Failures()
-	if failures == d.failures || reads && err == nil {
+	if failures == d.failures {
 		return
 	}
 	d.failures = failures
 	w, n := d.node.world, d.node
+	if reads && err == nil {
+		return
+	}
 	if err == nil {
 		w.fail("INV-37", n.id, "a failed operation of the disk is passed over", "an operation of the disk of node %d has failed, and %s says nothing of it", n.id, op)
 		return

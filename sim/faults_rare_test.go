@@ -33,6 +33,9 @@ func TestAFailedOperationIsToldAndNotPassedOver(t *testing.T) {
 	d.heard("a read", true, nil)
 	require.Nil(t, w.failure, "what reads do besides may fail")
 	d.heard("an append", false, nil)
+	require.Nil(t, w.failure, "and stays between them and the disk")
+	fail()
+	d.heard("an append", false, nil)
 	require.Equal(t, "INV-37", w.failure.Invariant)
 	require.Contains(t, w.failure.Sentence, "an append says nothing of it")
 	w.failure = nil
