@@ -9,6 +9,8 @@ type wokenInTime struct{ blind }
 
 func (*wokenInTime) Invariant() string { return "INV-34" }
 
+func (*wokenInTime) Looks() scope { return ofMessages }
+
 // wakesEvery is after how many steps it looks.
 const wakesEvery = 16
 
