@@ -15,6 +15,7 @@ func (s *search) plain() (helped bool) {
 		changes = append(changes,
 			func(p *sim.Plan) bool { was := client(p).Linger; client(p).Linger = 0; return was > 0 },
 			setInt(func(p *sim.Plan) *int { return &client(p).Batch }, 0),
+			setInt(func(p *sim.Plan) *int { return &client(p).Fetch }, 0),
 			func(p *sim.Plan) bool { was := client(p).Stop; client(p).Stop = 0; return was > 0 },
 			setInt(func(p *sim.Plan) *int { return &client(p).Fan }, 0),
 			setInt(func(p *sim.Plan) *int { return &client(p).Abort }, 0),

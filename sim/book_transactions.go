@@ -221,7 +221,7 @@ func (r *stateRecord) repeats() bool {
 	a, c := r.before, r.now
 	same := slices.Equal(a.Partitions, c.Partitions) && slices.Equal(a.Waiting, c.Waiting)
 	return same && a.TransactionalID == c.TransactionalID && a.Phase == c.Phase && a.Now == c.Now && a.Ended == c.Ended &&
-		a.Turn == c.Turn && a.Timeout == c.Timeout && a.Started == c.Started && a.Updated == c.Updated
+		a.Turn == c.Turn && a.Timeout == c.Timeout && a.Started == c.Started && a.Updated == c.Updated && a.Incarnation == c.Incarnation
 }
 
 // waits says that a record only adds to what waits for the end of a transaction.

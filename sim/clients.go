@@ -47,6 +47,7 @@ type user struct {
 	calls  []openCall
 	looked Span // when it last asked about the cluster, or was answered; 0: never
 	told   session
+	whoIs  identities
 	given  map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
 	// landings are the seeks of which nothing has come yet, and times some times of
 	// records that were given.
@@ -182,6 +183,7 @@ func (u *user) start() {
 	w := u.world
 	u.run++
 	u.session++
+	u.whoIs = identities{}
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
 	u.held, u.spoilt = nil, nil
 	u.landings, u.times = map[record.PartitionID]*landing{}, nil
@@ -226,6 +228,7 @@ func (u *user) config() client.Config {
 	if u.committed() {
 		c.Isolation = message.ReadCommitted
 	}
+	c.PartitionFetchBytes = int32(p.Fetch)
 	if p.Role.transacts() {
 		c.TransactionalID, c.TransactionTimeout = p.Transactional, message.Duration(p.Limit)
 	}
@@ -341,6 +344,7 @@ func (u *user) receive(p *simnet.Packet) {
 		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
 			u.inKind(&u.calls[i], reply)
 			u.heard(&u.calls[i], reply)
+			u.hearsWhoItIs(reply)
 			u.looks(u.calls[i].kind)
 			u.calls = slices.Delete(u.calls, i, i+1)
 		}
@@ -502,6 +506,7 @@ func (u *user) call(e *client.Call) {
 	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role.publishes() {
 		u.inBounds(m)
 	}
+	u.isItself(e.Request)
 	if m, ok := e.Request.(*message.Fetch); ok && len(u.held) > 0 {
 		u.fetches(m)
 	}

@@ -78,6 +78,13 @@ func (k *worker) process(u *user, count int) {
 		u.note(ClientOp{Do: "work", Count: count})
 	}
 	now, all := k.take(count)
+	offsets, at := positionsAfter(now)
+	if k.transacting.now.number%8 == 4 && u.plan.Abort > 0 && u.world.phase < draining {
+		// It comes to nothing: no record was sent when it is given up.
+		k.add(u, k.member.name(u), k.epoch, offsets, at)
+		k.transacting.now.failed = true
+		return
+	}
 	var batch client.Inputs
 	for i := range now {
 		for j := range now[i].Records {
@@ -86,7 +93,6 @@ func (k *worker) process(u *user, count int) {
 			}
 		}
 	}
-	offsets, at := positionsAfter(now)
 	if all && k.transacting.now.number%4 == 0 {
 		offsets = nil
 	}

@@ -70,6 +70,7 @@ func (p *Plan) inBounds() error {
 			bound{at + "hold", c.Hold, 0, 100},
 			bound{at + "burst", c.Burst, 0, 10000},
 			bound{at + "batch", c.Batch, 0, mostBytes},
+			bound{at + "fetch", c.Fetch, 0, mostBytes},
 			bound{at + "count", c.Count, 0, mostBytes})
 	}
 	for i := range p.Faults {

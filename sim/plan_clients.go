@@ -59,6 +59,9 @@ type ClientPlan struct {
 
 	// Committed lets a member or reader see committed records only; workers do anyway.
 	Committed bool `json:"committed,omitempty"`
+	// Fetch is how many bytes of a partition it asks for at once; 0: more than there
+	// is. A batch that is larger comes whole.
+	Fetch int `json:"fetch,omitempty"`
 
 	// Worker and transactor. Clients with the same Transactional id fence each other.
 	Transactional string `json:"transactional,omitempty"`

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
@@ -278,6 +279,22 @@ func (d *transactionDraw) onlookers() {
 				groups[c.Group] = d.r.OneIn(4)
 			}
 			c.Committed = c.Committed || groups[c.Group]
+		}
+	}
+	d.nibblers()
+}
+
+// nibblers lets some of those who read committed records get little at a time, so
+// that what they get ends in the middle of transactions that have ended further up:
+// which of these were aborted has to be looked for then. The topics of other clients
+// may hold too much to be read so.
+func (d *transactionDraw) nibblers() {
+	r := d.r.Split("nibblers")
+	for i := range d.clients {
+		c := &d.clients[i]
+		others := slices.ContainsFunc(c.Topics, func(name string) bool { return !slices.Contains(d.made, name) })
+		if (c.Committed || c.Role == Worker) && !others && r.OneIn(2) {
+			c.Fetch = int(r.Between(1, 1500))
 		}
 	}
 }

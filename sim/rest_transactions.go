@@ -47,6 +47,9 @@ func (w *World) transactionUnrest(add complain) {
 			continue
 		}
 		w.undecided(add, n, c)
+		if bytes := c.Replicas().HeldBytes(); bytes > 0 {
+			add(unverifiedRecords, "%d bytes count as held back on node %d", bytes, n.id)
+		}
 		for _, v := range c.Groups().Views() {
 			if v.Held > 0 {
 				add(unverifiedPositions, "%d requests in shard %d of groups on node %d", v.Held, v.Shard, n.id)

@@ -155,3 +155,7 @@ func (t *paceTimer) expire(m *Manager, now message.Now, _ *Out) {
 
 // HeldBack counts the replicas that wait for their turn. For observers.
 func (m *Manager) HeldBack() int { return len(m.pace.parked) }
+
+// HeldBytes is how many bytes of produces are held back, for the disk or for a
+// transaction coordinator, as they count against Config.HeldBytes.
+func (m *Manager) HeldBytes() int64 { return m.heldBytes }

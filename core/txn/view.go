@@ -54,6 +54,7 @@ type Transaction struct {
 	Started, Updated record.Timestamp // wall times; Started -1: no transaction is open
 	Partitions       []record.PartitionID
 	Waiting          []record.PartitionID // of the transaction that follows, while the end of this one is written
+	Incarnation      uint64               // what its producer calls itself; 0: it has not said
 }
 
 func (c change) transaction() Transaction {
@@ -63,6 +64,7 @@ func (c change) transaction() Transaction {
 	return Transaction{
 		TransactionalID: c.name, Phase: c.phase, Now: c.now, Ended: c.ended, Turn: c.turn(),
 		Timeout: c.timeout, Started: c.started, Updated: c.updated, Partitions: c.partitions, Waiting: c.waiting,
+		Incarnation: c.incarnation,
 	}
 }
 
