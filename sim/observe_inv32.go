@@ -66,6 +66,8 @@ func (o *oneDecision) state(w *World, n *Node, r *stateRecord) {
 	case !r.gone && !inOrder(was, is, w.lastEpoch()):
 		w.fail("INV-32", n.id, "a transactional id takes an identity out of order", "the transactional id %q goes from %v of %v, for %v next, to %v of %v, for %v next, in shard %s at offset %d",
 			name, was.Phase, was.Now, was.Turn, is.Phase, is.Now, is.Turn, r.shard.part.id, r.at)
+	case is.Phase == txn.Ongoing && is.Started < 0:
+		w.fail("INV-32", n.id, "a transaction is open since never", "the transaction of %q, %v, is open in shard %s at offset %d, and nothing says since when", name, is.Now, r.shard.part.id, r.at)
 	case is.Phase == txn.Empty && is.Incarnation != 0 && is.Incarnation == was.Incarnation:
 		w.fail("INV-32", n.id, "a producer is fenced by itself", "the transactional id %q goes from %v of %v to %v for the same incarnation %d in shard %s at offset %d", name, was.Phase, was.Now, is.Now, is.Incarnation, r.shard.part.id, r.at)
 	case !r.gone && was.Phase != 0 && is.Phase != txn.Empty && is.Incarnation != was.Incarnation:

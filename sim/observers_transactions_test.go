@@ -224,6 +224,7 @@ func TestStatesThatCannotFollowAreRefused(t *testing.T) {
 		"an abort of nothing is a repeat": {[]txn.Transaction{empty(0), of(decided(txn.CompleteAbort, 0), func(t *txn.Transaction) { t.Now = seven(0) })}, "to CompleteAbort of {7 0}"},
 		"another producer id too early":   {[]txn.Transaction{empty(0), of(empty(0), func(t *txn.Transaction) { t.Now, t.Turn = txn.Identity{ID: 8}, txn.Identity{ID: 8} })}, "to Empty of {8 0}"},
 		"... and with the decision":       {[]txn.Transaction{empty(0), ongoing(0, part), of(decided(txn.PrepareCommit, 0, part), func(t *txn.Transaction) { t.Turn = txn.Identity{ID: 8} })}, "to PrepareCommit of {7 1}, for {8 0} next"},
+		"it is open since never":          {[]txn.Transaction{empty(0), of(ongoing(0, part), func(t *txn.Transaction) { t.Started = -1 })}, "nothing says since when"},
 		"it fences itself":                {[]txn.Transaction{called(9, empty(0)), called(9, empty(1))}, "for the same incarnation 9"},
 		"its name is forgotten":           {[]txn.Transaction{called(9, empty(0)), ongoing(0, part)}, "goes from incarnation 9 to 0 with Ongoing of {7 0}"},
 		"commit of nothing":               {[]txn.Transaction{empty(0), decided(txn.CompleteCommit, 0)}, "goes from Empty to CompleteCommit"},
@@ -547,7 +548,9 @@ func TestRetiredRecordsOfAnOpenTransactionAreRefused(t *testing.T) {
 	p.state(nil, empty(0))
 	p.state(nil, ongoing(0, part))
 	p.takes(nil, 0)
-	trim := func(start record.Offset) { p.step(o, 1, nil, []effect.Effect{effect.TrimPrefix{Log: part, Start: start}}) }
+	trim := func(start record.Offset) {
+		p.step(o, 1, nil, []effect.Effect{effect.TrimPrefix{Log: part, Start: start}})
+	}
 	trim(0)
 	p.passed()
 	trim(1)
