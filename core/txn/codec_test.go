@@ -45,7 +45,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	require.Equal(t, Transaction{
 		TransactionalID: "orders", Phase: PrepareCommit, Now: Identity{101, 32767}, Ended: Identity{101, 32766}, Turn: Identity{300, 0},
 		Timeout: message.Second, Started: 1_700_000_000_000, Updated: 1_700_000_000_001, Partitions: []record.PartitionID{one, two, three},
-		Waiting: []record.PartitionID{two},
+		Waiting: []record.PartitionID{two}, Incarnation: 300,
 	}, back[1])
 	require.Equal(t, Transaction{TransactionalID: "orders"}, back[3])
 }
