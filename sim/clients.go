@@ -44,11 +44,13 @@ type user struct {
 	inbox          []event
 	tickAt         Span
 
-	calls  []openCall
-	looked Span // when it last asked about the cluster, or was answered; 0: never
-	told   session
-	whoIs  identities
-	given  map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
+	calls       []openCall
+	fenced      int  // how often it was
+	committedAt Span // when a transaction of its own was last committed; 0: none was
+	looked      Span // when it last asked about the cluster, or was answered; 0: never
+	told        session
+	whoIs       identities
+	given       map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
 	// landings are the seeks of which nothing has come yet, and times some times of
 	// records that were given.
 	landings map[record.PartitionID]*landing

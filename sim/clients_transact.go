@@ -157,6 +157,7 @@ func (t *transacting) told(u *user, o *openOp, r *client.Result) course {
 	case x.verb == "abort": // it was not asked for the other outcome, or that was refused
 		return t.over(u, x, history.Failed, r, undone)
 	case r.Outcome == client.OK:
+		u.committedAt = u.world.now
 		return t.over(u, x, history.OK, r, committed)
 	case r.Outcome == client.Unknown:
 		return t.over(u, x, history.Unknown, r, undone)
@@ -178,6 +179,7 @@ func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *
 	})
 	switch {
 	case r.Err != nil && r.Err.Problem == client.Fenced:
+		u.fenced++
 		w.markFenced(u, x, r.Err.Code)
 		t.now = nil
 		u.die()

@@ -39,10 +39,11 @@ func (k *worker) act(u *user, arg uint64) {
 	}
 }
 
-// most draws how many records to poll.
+// most draws how many records to poll: fewer, when with more it does not come to the
+// end within the time limit of a transaction.
 func (k *worker) most(u *user) int {
 	if u.world.phase >= draining {
-		return 100 // it must come to the end now
+		return max(3, 100>>min(u.fenced, 5)) // it must come to the end now
 	}
 	return int(u.random.Between(1, 30))
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ func (w *World) unrest(most int) []string {
 	for _, u := range w.clients {
 		if w.transacted && !u.up && u.session > 0 && u.starts == u.run {
 			add("a client has not come back", "client %d (%s) is to be started again", u.plan.ID, u.plan.Role)
+		}
+		if u.up && u.goesOn() && w.hindered(u) {
+			add(stillMoves, "client %d (%s) has committed one %v ago", u.plan.ID, u.plan.Role, w.now-u.committedAt)
 		}
 		if u.up && u.plan.Role != auditorRole && !w.hindered(u) {
 			if waits, ok := u.script.idle(u); !ok {
@@ -259,8 +263,11 @@ func (w *World) groupUnrest(add complain) {
 	}
 	owned := w.owners()
 	for _, name := range names {
-		if w.shardForsaken(name) || w.stalled(name) {
-			continue // it has no coordinator, and says so
+		if w.shardForsaken(name) || w.stalled(name) { // it has no coordinator, and says so
+			if i := slices.IndexFunc(members[name], (*user).goesOn); i >= 0 {
+				add(stillMoves, "client %d of group %q has committed one %v ago", members[name][i].plan.ID, name, w.now-members[name][i].committedAt)
+			}
+			continue
 		}
 		held := map[record.PartitionID]*user{}
 		for _, u := range members[name] {

@@ -123,6 +123,17 @@ func (w *World) hindered(u *user) bool {
 	return w.transactionsGivenUp(u.plan.Transactional) || u.plan.Role == Worker && w.shardForsaken(u.plan.Group)
 }
 
+// stillMoves is the unrest of those who may never come to the end of their work, and
+// are not there yet: what they write must be written before it is read for good.
+const stillMoves = "a client that may be hindered makes transactions"
+
+// goesOn says that a client has committed a transaction lately.
+func (u *user) goesOn() bool { return u.committedAt > 0 && u.world.now-u.committedAt < lately }
+
+// lately is longer than a transaction and the pause behind it take when nothing is in
+// the way.
+const lately = 5 * Second
+
 // mayStayOpen says that a transaction may stay open for good in a partition: what
 // would have ended it was given up.
 func (w *World) mayStayOpen(p *partBook) bool { return p.off() || p.unclean || p.loss || w.unsettled() }
