@@ -34,6 +34,7 @@ type lifecycle struct {
 	heard        message.Time     // when a controller last answered; at first, when this run began
 	leaving      bool             // Shutdown was asked for
 	again        bool             // to be registered again under the same epoch: damage was found, or it is in doubt
+	report       uint64           // how often damage was found under this incarnation
 }
 
 func newLifecycle(cfg Config, diskID uint64, random *chance.Stream, now message.Time) lifecycle {
@@ -75,7 +76,7 @@ func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func
 	if l.phase == registering || l.again {
 		out.Send(l.target, &message.RegisterBroker{
 			ClusterID: l.cfg.ClusterID, Node: l.cfg.ID, Incarnation: l.cfg.Incarnation,
-			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged(),
+			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged(), Report: l.report,
 		})
 		return
 	}
@@ -139,6 +140,7 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 		// replaced this one. This process holds the disk: it registers as a new run.
 		l.cfg.Incarnation = l.incarnations.Uint64() | 1
 		l.phase, l.again, l.fenced, l.due = registering, false, true, now
+		l.report = 0
 	case message.ClusterIDMismatch:
 		out.Add(effect.Halt{Reason: "the controllers belong to another cluster: check the cluster id and the voters in this node's configuration"})
 	case message.DuplicateBrokerRegistration:
@@ -177,6 +179,7 @@ func (l *lifecycle) heartbeatAnswered(now message.Time, m *message.BrokerHeartbe
 // eligible sets of what is damaged.
 func (l *lifecycle) reregister() {
 	l.again = true
+	l.report++
 	l.due = 0
 }
 

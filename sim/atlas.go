@@ -47,6 +47,9 @@ type ailment struct {
 	journal        bool // the quorum journal is damaged, and will be found so
 	// reserved: an operator is going to replace the disk, and the budget has that.
 	reserved bool
+	// named are the logs with damage that a run of the node has told of, by its
+	// incarnation: a registration that comes late still tells of them.
+	named map[uint64]map[record.PartitionID]bool
 	// swapped: the disk is not the one that this run of the node had.
 	swapped runOnDisk
 }
@@ -86,6 +89,23 @@ func (a *atlas) clean(node int32, id record.PartitionID) bool {
 // counts, and what once damaged it is no longer on the disk.
 func (a *atlas) sound(node int32, id record.PartitionID) bool {
 	return a.clean(node, id) && (len(a.ails[node].scars) == 0 || !a.ails[node].scars[id])
+}
+
+// names notes the damage, as far as there is any, that a registration tells of.
+func (a *atlas) names(node int32, m *message.RegisterBroker) {
+	ail := &a.ails[node]
+	for _, id := range m.Damaged {
+		if a.sound(node, id) {
+			continue
+		}
+		if ail.named == nil {
+			ail.named = map[uint64]map[record.PartitionID]bool{}
+		}
+		if ail.named[m.Incarnation] == nil {
+			ail.named[m.Incarnation] = map[record.PartitionID]bool{}
+		}
+		ail.named[m.Incarnation][id] = true
+	}
 }
 
 // hurt says whether anything was ever done to durable data of a node that it

@@ -9,6 +9,7 @@ func foldCluster(r *rolling, m message.Message) {
 		r.fold(m.Incarnation)
 		r.fold(m.DiskID)
 		r.ids(m.Damaged)
+		r.fold(m.Report)
 	case *message.RegisterBrokerReply:
 		r.fold(m.Incarnation)
 		r.pair(int64(m.Code), int64(m.Epoch))

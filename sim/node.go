@@ -299,6 +299,7 @@ func (n *Node) carryOut(e effect.Effect, digest uint64) {
 		}
 		if m, ok := e.Msg.(*message.RegisterBroker); ok {
 			n.incarnation = m.Incarnation
+			w.atlas.names(n.id, m)
 		}
 		w.net.Send(message.Time(w.now), n.endpoint(), simnet.Endpoint(e.To), w.pass(e.Msg), digest)
 		if w.witness != nil {

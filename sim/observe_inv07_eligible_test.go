@@ -24,3 +24,32 @@ func TestWhoIsDroppedFromTheEligibleIsMissed(t *testing.T) {
 	o.step(s.World, change(nodeIDs{1, 2}, nil), change(nodeIDs{2}, nil))
 	s.refused("INV-7", "node 1 may not lead")
 }
+
+func TestWhatARunSaysOfDamageExcusesTheEntryThatRegistersIt(t *testing.T) {
+	s := newStage(t)
+	s.cluster()
+	o := &keptEligible{}
+	drop := func() {
+		o.step(s.World, &message.PartitionChange{ID: part, Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1, 2}},
+			&message.PartitionChange{ID: part, Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1}})
+	}
+	meta, b := &s.book.meta, s.newest().Broker(2)
+	says := func() {
+		s.atlas.names(2, &message.RegisterBroker{Incarnation: b.Incarnation, Damaged: []record.PartitionID{part}})
+	}
+	meta.version, meta.entries = message.Version(b.Epoch), 1
+	says()
+	drop()
+	s.refused("INV-7", "node 2 may not lead") // it named what is sound
+	s.atlas.ails[2].scars = map[record.PartitionID]bool{part: true}
+	says()
+	s.atlas.ails[2].scars = nil
+	drop()
+	s.passed()
+	meta.version++ // a later entry: it was taken back meanwhile
+	drop()
+	s.refused("INV-7", "node 2 may not lead")
+	meta.entries = 2 // which of the two is not seen
+	drop()
+	s.passed()
+}

@@ -30,7 +30,9 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		return d
 	case old != nil && old.Incarnation == m.Incarnation:
 		reply.Epoch = old.Epoch
-		d.changes = c.disown(m.Node, m.Damaged)
+		if c.news(m) {
+			d.changes = c.disown(m.Node, m.Damaged)
+		}
 		return d
 	case slices.Contains(c.active.superseded[m.Node], m.Incarnation):
 		// A late message, or the live run, which a late message of a dead one has
@@ -44,6 +46,7 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		return d
 	}
 	reply.Epoch = message.BrokerEpoch(c.quorum.Next())
+	c.active.reported[m.Node] = report{m.Incarnation, m.Report}
 	d.changes = append(d.changes, message.Change{Broker: &message.BrokerChange{
 		Node: m.Node, Epoch: reply.Epoch, Incarnation: m.Incarnation, DiskID: m.DiskID,
 		Address: m.Address, Rack: m.Rack, Fenced: true, Draining: old != nil && old.Draining,
@@ -62,6 +65,26 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 	}
 	d.changes = c.leaveISRs(d.changes, m.Node, r)
 	return d
+}
+
+// report is one report of damage by a run of a broker: see RegisterBroker.Report.
+type report struct{ incarnation, number uint64 }
+
+// news says whether a registration of a run that is registered tells of damage that
+// was found since. A repeat, which waited here or came late, must change nothing: the
+// replica may have been put in order since, be back in sync, or lead by an operator's
+// choice. What a run says first is in the entry that registers it. A controller that
+// is new knows nothing of the later reports, and takes one of them once more.
+func (c *Controller) news(m *message.RegisterBroker) bool {
+	last := c.active.reported[m.Node]
+	if last.incarnation != m.Incarnation {
+		last.number = 0
+	}
+	if m.Report <= last.number {
+		return false
+	}
+	c.active.reported[m.Node] = report{m.Incarnation, m.Report}
+	return true
 }
 
 // disown takes a running broker out of the in-sync and eligible sets of

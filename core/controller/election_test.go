@@ -100,6 +100,39 @@ func TestADamagedLogLosesItsPlaceAndOnlyThatOne(t *testing.T) {
 	require.Equal(t, "leader 12 epoch 0/1 isr [12] elr [11]", w.state(good))
 }
 
+// What a run has said of damage is taken once: a repeat that comes late finds the
+// replica put in order. Damage that is found later is news.
+func TestARepeatedReportOfDamageChangesNothing(t *testing.T) {
+	w := newWorld(t, 4, 1, 2, Config{BalanceAfter: -1})
+	w.ready()
+	bad := p0(w.create("bad", []message.NodeID{12, 11}))
+	w.crashBroker(11)
+	w.brokers[11].damaged = []record.PartitionID{bad}
+	w.startBroker(11)
+	w.ready()
+	require.Equal(t, "leader 12 epoch 0/1 isr [12]", w.state(bad))
+	require.Equal(t, message.None, w.propose(bad, 12, 11))
+	require.Equal(t, "leader 12 epoch 0/2 isr [12 11]", w.state(bad))
+	report := func(number uint64) {
+		t.Helper()
+		b := w.brokers[11]
+		w.post(11, w.boss().id, &message.RegisterBroker{
+			ClusterID: "test", Node: 11, Incarnation: b.incarnation, DiskID: b.disk, Damaged: b.damaged, Report: number,
+		})
+		w.pass(message.Second)
+		require.Equal(t, b.epoch, w.boss().image.Broker(11).Epoch)
+	}
+	report(0)
+	require.Equal(t, "leader 12 epoch 0/2 isr [12 11]", w.state(bad), "the registration itself, once more")
+	report(1)
+	require.Equal(t, "leader 12 epoch 0/3 isr [12]", w.state(bad), "found since")
+	require.Equal(t, message.None, w.propose(bad, 12, 11))
+	report(1)
+	require.Equal(t, "leader 12 epoch 0/4 isr [12 11]", w.state(bad), "the same once more")
+	report(2)
+	require.Equal(t, "leader 12 epoch 0/5 isr [12]", w.state(bad))
+}
+
 func TestALeaderIsElectedUncleanlyOnlyOnRequest(t *testing.T) {
 	w := newWorld(t, 5, 1, 3, Config{BalanceAfter: -1})
 	w.ready()

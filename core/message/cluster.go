@@ -18,6 +18,9 @@ type RegisterBroker struct {
 	// Damaged are the partitions whose log this broker cannot vouch for: it
 	// leaves their in-sync and eligible sets.
 	Damaged []record.PartitionID
+	// Report counts how often this run has found damage since it first asked to be
+	// registered. A message that says no more than what is known is a repeat.
+	Report uint64
 }
 
 // RegisterBrokerReply gives the run its epoch.
