@@ -160,6 +160,25 @@ func (s *search) script() bool {
 	return s.one(func(p *sim.Plan) { *p = *scripted })
 }
 
+// byTime has the script's decisions count from their time on, so that less may happen
+// before them.
+func (s *search) byTime() (helped bool) {
+	if s.best.Script == nil || s.result.Recorded == nil {
+		return false
+	}
+	noted := map[string]sim.Decision{}
+	for _, d := range s.result.Recorded.Decisions {
+		noted[d.When+d.Then] = d
+	}
+	for i := range s.best.Script.Decisions {
+		e := s.best.Script.Decisions[i]
+		if timed, ok := noted[e.When+e.Then].Timed(); ok {
+			helped = s.one(func(p *sim.Plan) { p.Script.Decisions[i] = timed }) || helped
+		}
+	}
+	return helped
+}
+
 // decisions takes entries of the script away, then parts of what power cuts
 // leave.
 func (s *search) decisions() bool {

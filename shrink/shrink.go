@@ -151,6 +151,7 @@ var refining = []pass{
 	{"fewer operations", (*search).ops},
 	{"scripted", (*search).script},
 	{"fewer decisions", (*search).decisions},
+	{"decisions by time", (*search).byTime},
 	{"plainer", (*search).plain},
 	{"less time", (*search).time},
 }
@@ -210,6 +211,7 @@ func (s *search) passes() (helped bool) {
 		{"fewer operations", (*search).ops},
 		{"scripted", (*search).script},
 		{"fewer decisions", (*search).decisions},
+		{"decisions by time", (*search).byTime},
 		{"plainer", (*search).plain},
 		{"less time", (*search).time},
 	} {

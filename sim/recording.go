@@ -38,6 +38,9 @@ func (r *Recording) Script(p *Plan) *Plan {
 	if c.Script.Decisions == nil {
 		c.Script.Decisions = []Decision{}
 	}
+	for i := range c.Script.Decisions {
+		c.Script.Decisions[i].at = 0 // of this run only
+	}
 	n, d := &c.Network, &c.Disk
 	n.Tail, n.TailScale, n.Reset, n.Stale, n.Lose, n.Duplicate, n.Reorder = 0, 0, 0, 0, 0, 0, 0
 	d.FlushTail, d.TailScale, d.TornShare, d.LossyShare = 0, 0, 0, 0

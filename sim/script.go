@@ -35,16 +35,50 @@ type Script struct {
 //	flush 17 of node 2                                  late
 type Decision struct {
 	When string `json:"when"`
-	Then string `json:"then"`
+	// After is the time from which on messages or flushes are counted: with it, When is
+	// about the same moment even if less has happened before. 0: from the start.
+	After Span   `json:"after,omitempty"`
+	Then  string `json:"then"`
 	// By is how much later: of twice, overtaken, late and outlives.
 	By Span `json:"by,omitempty"`
 	// Left is what a power cut leaves of what was not flushed; the rest is gone.
 	Left []simdisk.Left `json:"left,omitempty"`
+
+	at Span // when it came about in the run that noted it
+}
+
+// Timed is the same decision as one about the first such moment from its time on; ok
+// is false for what is not counted by time, or was not noted in a run.
+func (d Decision) Timed() (timed Decision, ok bool) {
+	h, err := parseWhen(d.When)
+	if err != nil || d.at == 0 || d.After > 0 || h.what != "" && h.what != flushes {
+		return d, false
+	}
+	d.When = strings.Replace(d.When, " "+strconv.Itoa(int(h.count()))+" ", " 1 ", 1)
+	d.After = d.at
+	return d, true
+}
+
+// count is the number of a moment among its like.
+func (h *happening) count() uint32 {
+	if h.what != "" {
+		return h.nth
+	}
+	return h.about.Nth
+}
+
+// like is the moment without its number.
+func (h happening) like() happening {
+	h.nth, h.about.Nth = 0, 0
+	return h
 }
 
 // String tells a decision in a line.
 func (d *Decision) String() string {
 	s := d.When + ": " + d.Then
+	if d.After > 0 {
+		s = d.When + " after " + d.After.String() + ": " + d.Then
+	}
 	if d.By > 0 {
 		s += " by " + d.By.String()
 	}
@@ -81,7 +115,8 @@ const (
 type decider struct {
 	world   *World
 	noting  bool
-	given   map[happening][]*Decision // nil: chance decides
+	given   map[happening][]*Decision     // nil: chance decides
+	timed   map[happening][]timedDecision // those that count from a time on, by what is counted
 	reached map[*Decision]bool
 	noted   []Decision
 	last    map[happening]int // where in noted
@@ -99,7 +134,14 @@ func newDecider(w *World) *decider {
 		d.given, d.reached = map[happening][]*Decision{}, map[*Decision]bool{}
 		for i := range s.Decisions {
 			e := &s.Decisions[i]
-			if h, err := w.parseWhen(e.When); err == nil {
+			switch h, err := w.parseWhen(e.When); {
+			case err != nil:
+			case e.After > 0:
+				if d.timed == nil {
+					d.timed = map[happening][]timedDecision{}
+				}
+				d.timed[h.like()] = append(d.timed[h.like()], timedDecision{e, h.count(), 0})
+			default:
 				d.given[h] = append(d.given[h], e)
 			}
 		}
@@ -130,13 +172,41 @@ func (d *decider) says(h happening, word string) *Decision {
 			return e
 		}
 	}
+	if d.timed == nil {
+		return nil
+	}
+	for _, t := range d.timed[h.like()] {
+		if t.seen == t.nth && (word == "" || t.Then == word) {
+			d.reached[t.Decision] = true
+			return t.Decision
+		}
+	}
 	return nil
+}
+
+// timedDecision is one that counts from a time on.
+type timedDecision struct {
+	*Decision
+	nth, seen uint32
+}
+
+// pass counts a moment for those that count from a time on.
+func (d *decider) pass(h happening) {
+	if d.timed == nil {
+		return
+	}
+	list := d.timed[h]
+	for i := range list {
+		if d.world.now >= list[i].After {
+			list[i].seen++
+		}
+	}
 }
 
 // note keeps a decision for a script to be.
 func (d *decider) note(h happening, e Decision) {
 	if d.noting {
-		e.When = d.world.tellWhen(h)
+		e.When, e.at = d.world.tellWhen(h), d.world.now
 		d.last[h] = len(d.noted)
 		d.noted = append(d.noted, e)
 	}
@@ -146,6 +216,7 @@ func (d *decider) note(h happening, e Decision) {
 func (d *decider) count(what string, node int32) happening {
 	h := happening{what: what, node: node}
 	d.counts[h]++
+	d.pass(h)
 	h.nth = d.counts[h]
 	return h
 }
@@ -154,6 +225,7 @@ func (d *decider) count(what string, node int32) happening {
 func (d *decider) Sent(from, to simnet.Endpoint, kind message.Kind) uint32 {
 	h := happening{about: simnet.About{From: from, To: to, Kind: kind}}
 	d.counts[h]++
+	d.pass(h)
 	return d.counts[h]
 }
 
@@ -161,7 +233,7 @@ func (d *decider) Sent(from, to simnet.Endpoint, kind message.Kind) uint32 {
 func (d *decider) Happens(a simnet.About, what simnet.Mishap, drawn bool) bool {
 	h := happening{about: a}
 	if d.given != nil {
-		drawn = len(d.given) > 0 && d.says(h, mishaps[what]) != nil
+		drawn = len(d.given)+len(d.timed) > 0 && d.says(h, mishaps[what]) != nil
 	}
 	if drawn {
 		d.note(h, Decision{Then: mishaps[what]})
@@ -321,6 +393,9 @@ func (s *Script) validate() error {
 		h, err := parseWhen(d.When)
 		if err != nil {
 			return err
+		}
+		if d.After != 0 && (d.After < 0 || h.what != "" && h.what != flushes) {
+			return fmt.Errorf("script: %s cannot count from %v on: only messages and flushes can, and from a time above 0", d.When, d.After)
 		}
 		ok := d.Then == "leaves" && h.what == powerCuts || d.Then == "late" && h.what == flushes || h.what == crashes
 		for _, word := range mishaps {

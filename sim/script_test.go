@@ -42,7 +42,7 @@ func TestAScriptDecidesInPlaceOfChance(t *testing.T) {
 		r := Run(scripted(d), Options{Record: true})
 		require.Nil(t, r.Failure, d.String())
 		require.Empty(t, r.Unreached, d.String())
-		require.Equal(t, []Decision{d}, r.Recorded.Decisions, "what a script decides is noted in its own words")
+		require.Equal(t, []Decision{d}, r.Recorded.Script(scripted()).Script.Decisions, "what a script decides is noted in its own words")
 		require.NotEqual(t, plain.Hash, r.Hash, d.String())
 	}
 }
@@ -56,6 +56,33 @@ func leaderOfFirstProduce(t *testing.T) string {
 	}
 	t.Fatal("nobody is sent the first record")
 	return ""
+}
+
+// A decision about the 17th flush is about another one as soon as less has happened
+// before. Counted from its time on it stays the same.
+func TestADecisionCountsFromItsTimeOn(t *testing.T) {
+	for _, d := range []Decision{
+		{When: "Produce 2 from client 1 to node " + leaderOfFirstProduce(t), Then: "late", By: 300 * Millisecond},
+		{When: "flush 17 of node 2", Then: "late", By: 300 * Millisecond},
+	} {
+		first := Run(scripted(d), Options{Record: true})
+		require.Nil(t, first.Failure, d.When)
+		require.Len(t, first.Recorded.Decisions, 1, d.When)
+		timed, ok := first.Recorded.Decisions[0].Timed()
+		require.True(t, ok)
+		require.Equal(t, strings.NewReplacer("Produce 2 ", "Produce 1 ", " 17 ", " 1 ").Replace(d.When), timed.When)
+		plan := scripted(timed)
+		require.NoError(t, plan.Validate())
+		again := Run(plan, Options{})
+		require.Empty(t, again.Unreached)
+		require.Equal(t, first.Hash, again.Hash, "%s: the same moment", timed.String())
+		timed.After = 600 * Second
+		require.Equal(t, []string{timed.String()}, Run(scripted(timed), Options{}).Unreached)
+	}
+	_, ok := (Decision{When: "crash 2 of node 3", at: Second}).Timed()
+	require.False(t, ok)
+	require.EqualError(t, (&Script{Decisions: []Decision{{When: "crash 2 of node 3", After: Second, Then: "loses power"}}}).validate(),
+		"script: crash 2 of node 3 cannot count from 1s on: only messages and flushes can, and from a time above 0")
 }
 
 func TestAScriptSaysWhereItNoLongerMatches(t *testing.T) {
