@@ -44,7 +44,9 @@ type ailment struct {
 	// root: what the node keeps of itself was hit since its last start; unmarked:
 	// logs that it has made since may have no mark.
 	root, unmarked bool
-	journal        bool // the quorum journal is damaged, and will be found so
+	// markless: at its last start marks were missing, or may have been.
+	markless bool
+	journal  bool // the quorum journal is damaged, and will be found so
 	// reserved: an operator is going to replace the disk, and the budget has that.
 	reserved bool
 	// named are the logs with damage that a run of the node has told of, by its
@@ -286,7 +288,7 @@ func (a *atlas) swapped(n *Node) {
 	n.forgot = true
 	ail := &a.ails[n.id]
 	ail.swapped = runOnDisk{n.incarnation, true}
-	ail.damaged, ail.failing, ail.journal, ail.reserved, ail.root, ail.unmarked = false, false, false, false, false, false
+	ail.damaged, ail.failing, ail.journal, ail.reserved, ail.root, ail.unmarked, ail.markless = false, false, false, false, false, false, false
 	clear(ail.hits)
 	clear(ail.scars)
 	clear(ail.beside)

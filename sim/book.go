@@ -47,12 +47,15 @@ type partBook struct {
 	shownStart record.Offset                         // the highest log start that a leader has shown to clients
 	unclean    bool                                  // an operator has given records up
 	// After an unclean election: the epoch that began with it; whether what is left is
-	// not known yet; how far the log of its winner went that was committed before; and
-	// the account of them all.
+	// not known yet; how far the log of its winner went that was committed at one time
+	// or another; and the account of them all.
 	era      record.LeaderEpoch
 	open     bool
 	asked    Span // when the first one was decided
 	survived record.Offset
+	// What unclean elections have given up of what was committed, in the order in which
+	// they did: a later one may bring it back.
+	givenUp []record.Header
 	// How high a log start was shown before, and how low one may be since.
 	topStart, lowStart record.Offset
 	surrendered        []surrender
@@ -135,6 +138,7 @@ type replicaBook struct {
 	exists  bool
 	memory  logFacts      // as the core has it: everything it asked for
 	disk    logFacts      // as the disk has carried it out
+	aside   logFacts      // as it was when recovery set an end of it aside that is on the disk still
 	durable record.Offset // of disk: survives a power cut
 	told    record.Offset // how far the core was told, in this run, that it is durable
 	cut     effect.Cut
@@ -164,6 +168,7 @@ type glance struct {
 	high  record.Offset
 	start record.Offset
 	shown bool
+	knew  record.Offset // see replicaBook
 }
 
 // off says that not all can be said about a partition any more: it is deleted, or
@@ -355,7 +360,20 @@ func (b *book) changed(n *Node, e effect.Effect) {
 		r.durable = e.Start
 		n.world.atlas.mends(n.id, e.Log)
 	}
+	if rewrites(e) {
+		r.aside.reset(0)
+	}
 	r.knew = min(r.knew, r.disk.end)
+}
+
+// rewrites says whether a change of a damaged log takes from the disk what recovery has
+// set aside of it.
+func rewrites(e effect.Effect) bool {
+	switch e.(type) {
+	case effect.CreateLog, effect.DeleteLog, effect.Truncate, effect.Reset:
+		return true
+	}
+	return false
 }
 
 func (b *book) flushed(n *Node, id record.PartitionID, end record.Offset) {

@@ -27,7 +27,7 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 	manager.Touched(func(id record.PartitionID) { b.touch(b.replica(n.id, id), stamp) })
 	for _, r := range b.touched {
 		v := &r.view
-		r.was = glance{v.Role, v.LeaderEpoch, v.HighWatermark, v.Start, v.Shown}
+		r.was = glance{v.Role, v.LeaderEpoch, v.HighWatermark, v.Start, v.Shown, r.knew}
 		manager.ViewInto(r.part.id, v)
 	}
 	b.meta.stepped(w, n, c)
@@ -104,6 +104,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		if f.Start < l.start && f.Damage != "" {
 			r.revived = max(r.revived, l.start)
 		}
+		r.setAside(f)
 		l.cut(f.End)
 		l.trim(f.Start)
 		l.start, l.end = f.Start, f.End
@@ -124,10 +125,22 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 	b.meta.started(n)
 }
 
+// setAside keeps what recovery does not trust of a damaged log: it stays on the disk
+// until the log is put in order.
+func (r *replicaBook) setAside(f *effect.RecoveredLog) {
+	switch {
+	case f.Damage == "":
+		r.aside.reset(0)
+	case f.End < r.disk.end && r.aside.end < r.disk.end:
+		r.aside.copyFrom(&r.disk)
+	}
+}
+
 // gone notes that recovery has not found a log: one that is made in its place holds
 // nothing of what the one of before did.
 func (r *replicaBook) gone() {
 	r.disk.reset(0)
+	r.aside.reset(0)
 	r.memory.reset(0)
 	r.durable, r.told, r.cut, r.verified, r.knew = 0, 0, 0, 0, 0
 	r.forgetful, r.forgot, r.revived = false, false, 0

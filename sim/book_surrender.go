@@ -46,7 +46,9 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 		kept = left.batches[k-1].End()
 	}
 	p.surrendered = append(p.surrendered, surrender{v.LeaderEpoch, kept, p.high, w.now, r.memory.start})
-	p.committed, p.high, p.survived, p.open = left.batches, kept, common, false
+	survived := p.broughtBack(&r.memory, common)
+	p.givenUp = append(p.givenUp, p.committed[len(left.batches):]...)
+	p.committed, p.high, p.survived, p.open = left.batches, kept, survived, false
 	p.revive(r)
 	p.topStart = max(p.topStart, p.shownStart)
 	p.shownStart = min(p.shownStart, r.disk.start) // that is as far as it will not go back
@@ -72,6 +74,23 @@ func (p *partBook) revive(r *replicaBook) {
 		}
 	}
 	p.high, p.survived = known, max(p.survived, known)
+}
+
+// broughtBack is how far a log goes, behind what it has in common with what is committed,
+// with what was committed before an earlier election, and given up by that. Its leader
+// need not know that it was; who does, and holds the same, is right.
+func (p *partBook) broughtBack(l *logFacts, common record.Offset) record.Offset {
+	if len(p.givenUp) == 0 {
+		return common
+	}
+	at := common
+	for _, h := range l.from(max(common, l.start)) {
+		if !slices.ContainsFunc(p.givenUp, func(g record.Header) bool { return sameBatch(&g, &h) }) {
+			break
+		}
+		at = h.End()
+	}
+	return at
 }
 
 // accepted looks whether a replica without a trace of what producers did in records

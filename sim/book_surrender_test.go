@@ -118,6 +118,52 @@ func TestWhatWasGivenUpMayComeBack(t *testing.T) {
 	}
 }
 
+// What a first election gave up comes back with a second one whose winner does not know
+// that it was committed. Another one that knows, and holds the same, is right, and brings
+// what it knows along when it leads.
+func TestWhoKnowsWhatCameBackIsRight(t *testing.T) {
+	again := func(winner func(s *stage) *replicaBook, epoch record.LeaderEpoch) (*stage, *partBook, *replicaBook) {
+		s, p, behind := surrendering(t)
+		s.wins(behind, 3)
+		p.uncleanly(epoch)
+		s.leads(winner(s), epoch, 0)
+		p.settle(s.World, winner(s))
+		require.EqualValues(t, 3, p.high)
+		knows := s.book.replica(2, part)
+		knows.view.LeaderEpoch, knows.was.knew = epoch, 6
+		return s, p, knows
+	}
+	old := func(s *stage) *replicaBook { return s.book.replica(1, part) }
+	s, p, knows := again(old, 7)
+	require.EqualValues(t, 6, p.survived)
+	s.step(&soundHighWatermark{}, 2, nil, nil, knows)
+	s.passed()
+	knows.view.HighWatermark, knows.view.End = 7, 7 // that was never committed
+	s.step(&soundHighWatermark{}, 2, nil, nil, knows)
+	s.refused("INV-5", "at 7, but no leader has come beyond 3")
+
+	// It has not come back.
+	s, p, knows = again(func(s *stage) *replicaBook { return s.book.replica(3, part) }, 7)
+	require.EqualValues(t, 3, p.survived)
+	s.step(&soundHighWatermark{}, 2, nil, nil, knows)
+	s.refused("INV-5", "at 6, but no leader has come beyond 3")
+
+	for _, knew := range []record.Offset{6, 5} {
+		s, p, knows = again(old, 7)
+		s.leads(knows, 8, 6)
+		knows.view.ISR, knows.view.MaximalISR, knows.view.MinInsync = []message.NodeID{2}, []message.NodeID{2}, 2
+		knows.was.knew = knew
+		s.step(&soundHighWatermark{}, 2, nil, nil, knows)
+		if knew == 6 {
+			s.passed()
+			require.EqualValues(t, 6, p.high)
+			require.Len(t, p.committed, 6)
+		} else {
+			s.refused("INV-5", "to 6 with 1 in sync where 2 are needed")
+		}
+	}
+}
+
 // What the winner cuts as it begins to lead would be missing from the account: it may
 // not, unless its log is damaged.
 func TestAnUncleanWinnerCutsNothingAsItBeginsToLead(t *testing.T) {

@@ -116,7 +116,7 @@ func (d *drive) open() (effect.Recovered, bool) {
 	d.store = store
 	d.disarm()
 	d.disk.FailOp(0, 0, nil)
-	w.atlas.ails[d.node.id].root, w.atlas.ails[d.node.id].unmarked = false, false
+	w.atlas.opened(d.node.id)
 	d.recovered(&found)
 	d.logs = make(map[record.PartitionID]*openLog, len(found.Logs))
 	for i := range found.Logs {

@@ -219,6 +219,13 @@ func (a *atlas) beforeStart(n *Node) {
 	}
 }
 
+// opened notes that a start has got through: it has written the marks anew.
+func (a *atlas) opened(node int32) {
+	ail := &a.ails[node]
+	ail.markless = ail.unmarked
+	ail.root, ail.unmarked = false, false
+}
+
 // heard is INV-37 for the disk: an operation that was made to fail is not passed
 // over. What reads do besides, to be quicker next time, may be: a read that could not
 // write an index has given what it was asked for, and nobody needs that file.

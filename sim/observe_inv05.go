@@ -46,7 +46,8 @@ func (o *soundHighWatermark) Stepped(w *World, n *Node, _ effect.Input, _ []effe
 // moved judges that a leader calls more committed than anybody did before.
 func (o *soundHighWatermark) moved(w *World, n *Node, r *replicaBook) {
 	v, p := &r.view, r.part
-	if len(v.ISR) < v.MinInsync {
+	// What it knows from before an unclean election, and what that has left, it brings along.
+	if brings := v.HighWatermark <= min(p.survived, r.was.knew); len(v.ISR) < v.MinInsync && !brings {
 		w.fail("INV-5", n.id, "a high watermark moves below min.insync", "node %d moves the high watermark of partition %s to %d with %d in sync where %d are needed", n.id, v.ID, v.HighWatermark, len(v.ISR), v.MinInsync)
 		return
 	}

@@ -57,6 +57,9 @@ func (o *exactRecovery) recovered(w *World, n *Node, r *replicaBook, f *effect.R
 		}
 		return
 	}
+	if o.comesBack(w, n, r, f) {
+		l = &r.aside
+	}
 	switch {
 	case f.End < r.durable && f.Damage == "" && !hurt:
 		w.fail("INV-11", n.id, "recovery loses flushed records", "node %d recovers partition %s up to %d, but it was flushed up to %d", n.id, f.ID, f.End, r.durable)
@@ -74,15 +77,22 @@ func (o *exactRecovery) recovered(w *World, n *Node, r *replicaBook, f *effect.R
 	if f.End < l.end {
 		w.mark(markTornTail)
 	}
-	o.content(w, n, r, f.Headers)
+	o.content(w, n, r, l, f.Headers)
+}
+
+// comesBack says whether a recovery may find more of a damaged log than the one before
+// it, which has set its end aside: nobody has put it in order since, and without its
+// mark nothing tells any more where it was damaged. It is still no log to be trusted.
+func (*exactRecovery) comesBack(w *World, n *Node, r *replicaBook, f *effect.RecoveredLog) bool {
+	return f.End > r.disk.end && f.Damage != "" && w.atlas.ails[n.id].markless && r.aside.end > r.disk.end
 }
 
 // content holds recovered headers against what was written.
-func (o *exactRecovery) content(w *World, n *Node, r *replicaBook, headers []record.Header) {
+func (o *exactRecovery) content(w *World, n *Node, r *replicaBook, l *logFacts, headers []record.Header) {
 	if len(headers) == 0 {
 		return
 	}
-	written := r.disk.from(headers[0].BaseOffset)
+	written := l.from(headers[0].BaseOffset)
 	for i := 0; i < len(headers) && i < len(written); i++ {
 		if !sameBatch(&headers[i], &written[i]) {
 			w.fail("INV-11", n.id, "recovery finds other records than were written", "node %d recovers in partition %s a batch of epoch %d at %d, where one of epoch %d at %d was written", n.id, r.part.id, headers[i].LeaderEpoch, headers[i].BaseOffset, written[i].LeaderEpoch, written[i].BaseOffset)

@@ -90,3 +90,50 @@ func TestAJournalThatChangesIsRefused(t *testing.T) {
 	look("one", "two", "three")
 	s.refused("INV-11", "only 2 were saved")
 }
+
+// What recovery sets aside of a damaged log stays on the disk until the log is put in
+// order. Who loses the mark as well finds it again, and has to call it damaged.
+func TestWhatWasSetAsideIsFoundAgainWithoutItsMark(t *testing.T) {
+	a, b, c := batch(0, 1, "a"), batch(1, 1, "b"), batch(2, 1, "c")
+	told := func(l effect.RecoveredLog, words string) effect.RecoveredLog {
+		l.Damage = words
+		return l
+	}
+	all := told(recovered(3, a, b, c), "the marks were lost")
+	for name, it := range map[string]struct {
+		markless bool
+		change   effect.Effect
+		again    effect.RecoveredLog
+		words    string
+	}{
+		"found again":        {true, nil, all, ""},
+		"in part":            {true, nil, told(recovered(2, a, b), "the marks were lost"), ""},
+		"with its mark":      {false, nil, all, "up to 3, but only 1 was written"},
+		"without a word":     {true, nil, recovered(3, a, b, c), "up to 3, but only 1 was written"},
+		"more than ever":     {true, nil, told(recovered(4, a, b, c, batch(3, 1, "d")), "the marks were lost"), "up to 4, but only 3 was written"},
+		"other records":      {true, nil, told(recovered(3, a, b, batch(2, 1, "x")), "the marks were lost"), "at 2, where one of epoch 1 at 2 was written"},
+		"after a cut":        {true, effect.Truncate{Log: part, To: 1}, all, "up to 3, but only 1 was written"},
+		"after a checkpoint": {true, effect.Checkpoint{Log: part}, all, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.holds(1, a, b, c)
+			s.atlas.damage(s.nodes[1], "5-0/00000000000000000001.log")
+			first := told(recovered(1, a), "a bad checksum")
+			s.found(first)
+			s.passed()
+			s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{first}})
+			if it.change != nil {
+				s.book.changed(s.nodes[1], it.change)
+			}
+			s.atlas.ails[1].unmarked = it.markless
+			s.atlas.beforeStart(s.nodes[1])
+			s.atlas.opened(1)
+			s.found(it.again)
+			if it.words != "" {
+				s.refused("INV-11", it.words)
+			}
+			s.passed()
+		})
+	}
+}
