@@ -269,17 +269,29 @@ func (a *auditor) settle(u *user) {
 				delete(a.open, place)
 				continue
 			}
-			if start, end := u.world.readableBy(u, part); end <= max(start, a.at[place]) {
+			start, end := u.world.readableBy(u, part)
+			if a.at[place] >= 0 { // what is retired under a reading, the client finds out
+				start = 0
+			}
+			if end <= max(start, a.at[place]) {
 				delete(a.open, place)
 			}
 		}
 	}
 }
 
-// event follows when retention moves the start of a log meanwhile.
-func (a *auditor) event(_ *user, e *client.Event) {
+// event follows when retention moves the start of a log meanwhile. It may leave
+// nothing to read, so that no record tells of the new start: a reading of none does.
+func (a *auditor) event(u *user, e *client.Event) {
 	if e.Kind == client.Repositioned || e.Kind == client.Truncated {
 		for _, p := range e.Partitions {
+			if at := a.at[p.Place]; e.Kind == client.Repositioned && at >= 0 && e.To > at {
+				u.world.history.Moment(history.Operation{
+					Client: int32(u.plan.ID), Session: u.session, Kind: history.Read, Invoke: int64(u.world.now),
+					Topic: p.Topic, TopicID: uint64(p.ID.Topic), Partition: p.Partition, Offset: int64(e.To),
+					HighWatermark: history.None, LogStart: int64(e.To), Committed: u.readsCommitted,
+				})
+			}
 			a.at[p.Place] = e.To
 		}
 	}

@@ -179,7 +179,9 @@ func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *
 	})
 	switch {
 	case r.Err != nil && r.Err.Problem == client.Fenced:
-		u.fenced++
+		if u.outlived(x) { // and not because somebody else has taken its id
+			u.fenced++
+		}
 		w.markFenced(u, x, r.Err.Code)
 		t.now = nil
 		u.die()
@@ -190,6 +192,11 @@ func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *
 	}
 	t.now = nil
 	return so
+}
+
+// outlived says that a transaction has been open for longer than it may.
+func (u *user) outlived(x *transaction) bool {
+	return u.plan.Limit > 0 && u.world.now-x.since > u.plan.Limit
 }
 
 // lingers is for how long a transaction stays open after all was added to it; now

@@ -118,7 +118,7 @@ func (w *World) finalLogs(internal map[uint64]bool, committed bool) []models.Log
 			logs[at] = l
 		}
 		l.Start = max(l.Start, op.LogStart)
-		l.End = max(l.End, op.HighWatermark)
+		l.End = max(l.End, op.HighWatermark, op.LogStart)
 		l.Records = append(l.Records, op.Records...)
 	}
 	list := w.heldLogs(logs, internal)

@@ -64,7 +64,7 @@ func (w *World) markFenced(u *user, x *transaction, code message.Code) {
 	switch {
 	case code == message.InvalidProducerIDMapping:
 		w.mark(markIDExpired)
-	case u.plan.Limit > 0 && w.now-x.since > u.plan.Limit:
+	case u.outlived(x):
 		w.mark(markOutlivedLimit)
 	case code == message.ProducerFenced:
 		w.mark(markProducerFenced)

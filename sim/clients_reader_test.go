@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
+	"github.com/tamarack-mq/tamarack/models"
+)
+
+// Retention may take the rest of a log while it is read for the last time. That the
+// account knows it is not enough: the reading waits until its client has been told,
+// and what it is told is the start of the log that is judged.
+func TestARestThatIsRetiredUnderTheLastReadingIsNoHole(t *testing.T) {
+	for _, read := range []bool{true, false} {
+		s := newStage(t)
+		s.cluster()
+		require.NoError(t, s.newest().Apply(s.newest().Version()+1, &message.Change{Partition: &message.PartitionChange{
+			ID: part, Replicas: nodeIDs{1}, ISR: nodeIDs{1}, Leader: message.NoNode,
+		}}))
+		p := s.book.part(part)
+		p.shownStart, p.high = 618, 618
+		u := s.auditorUser()
+		place := client.Place{Topic: "t", Partition: part.Index}
+		a := &auditor{open: map[client.Place]int64{place: 0}, at: map[client.Place]record.Offset{place: -1}}
+		if read {
+			a.open[place], a.at[place] = 547, 547
+			s.history.Moment(history.Operation{
+				Client: auditorID, Kind: history.Read, TopicID: uint64(part.Topic), Offset: 546,
+				Records: []history.Record{{TopicID: uint64(part.Topic), Offset: 546}}, LogStart: 419, HighWatermark: 618,
+			})
+		}
+		a.settle(u)
+		require.Equal(t, read, len(a.open) > 0, "what was not begun holds nothing; the rest of what was has to be asked for")
+		a.event(u, &client.Event{Kind: client.Repositioned, From: 547, To: 618, Partitions: []client.PlacedID{{Place: place, ID: part}}})
+		a.settle(u)
+		require.Empty(t, a.open)
+		want := models.Log{Topic: "t", TopicID: uint64(part.Topic), Start: 618, End: 618}
+		if read {
+			want.Records = []history.Record{{TopicID: uint64(part.Topic), Offset: 546}}
+		}
+		require.Equal(t, []models.Log{want}, s.finalLogs(nil, false))
+	}
+}
+
+// Without a word of its client a log that was read in part begins where it did: what
+// is missing then is judged.
+func TestALogThatWasReadInPartKeepsItsStart(t *testing.T) {
+	s := newStage(t)
+	s.cluster()
+	p := s.book.part(part)
+	p.shownStart, p.high = 618, 618
+	s.history.Moment(history.Operation{
+		Client: auditorID, Kind: history.Read, TopicID: uint64(part.Topic), Offset: 546, LogStart: 419, HighWatermark: 618,
+	})
+	require.Equal(t, []models.Log{{Topic: "t", TopicID: uint64(part.Topic), Start: 419, End: 618}}, s.finalLogs(nil, false))
+}
