@@ -43,6 +43,19 @@ var errMisuse = errors.New("storage: broken promise")
 // errUndo marks a write that was done in part and could not be undone.
 var errUndo = errors.New("storage: half a write is left")
 
+// latchedError is an error after which it is not known what the disk holds. It is
+// none of room, though want of room may have led to it: ErrNoRoom promises that
+// nothing was changed, and the same call would be made again for ever.
+type latchedError struct{ err error }
+
+func (e *latchedError) Error() string { return e.err.Error() }
+
+func (e *latchedError) Is(target error) bool {
+	return target != ErrNoRoom && errors.Is(e.err, target)
+}
+
+func (e *latchedError) As(target any) bool { return errors.As(e.err, target) }
+
 func misuse(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errMisuse}, args...)...)
 }

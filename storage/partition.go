@@ -95,7 +95,7 @@ func (s *Store) create(e effect.CreateLog) error {
 	if err := p.begin(e.Start); err != nil {
 		if errors.Is(err, ErrNoRoom) {
 			s.marks.release(n)
-			return errors.Join(err, s.fs.Remove(p.dir))
+			return errors.Join(err, undone(s.fs.Remove(p.dir)))
 		}
 		return err
 	}

@@ -103,7 +103,7 @@ func (p *partition) makeEmpty(start record.Offset, kept bool) error {
 		err = p.copyCheckpoint(dir)
 	}
 	if errors.Is(err, ErrNoRoom) {
-		return errors.Join(err, removeAll(d, dir))
+		return errors.Join(err, undone(removeAll(d, dir)))
 	}
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func (s *Store) failed(op string, err error) error { // apart: here err is on th
 	if harmless || errors.Is(err, errMisuse) || errors.Is(err, ErrNoLog) || errors.As(err, &damage) {
 		return err
 	}
-	err = fmt.Errorf("storage: %s: %w", op, err)
+	err = &latchedError{fmt.Errorf("storage: %s: %w", op, err)}
 	s.failure.CompareAndSwap(nil, &err)
 	return err
 }

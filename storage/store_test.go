@@ -514,3 +514,40 @@ type countedFile struct {
 }
 
 func (f *countedFile) Close() error { f.c.open--; return f.File.Close() }
+
+// What there was no room for is taken back. When that fails, half of it is left, and
+// the store must be opened again: it may not be said that there is no room, as if the
+// same call could be made once there is.
+func TestHalfAWriteThatStaysIsNoWantOfRoom(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		undo  int64 // the truncation that takes back what there was no room for
+		write func(s *Store) error
+	}{
+		{"append", 1, func(s *Store) error { return s.Append(appendOf(logA, batchOf(9, 2, 1, 400, 0))) }},
+		{"epochs and an append", 1, func(s *Store) error { return s.Append(appendOf(logA, batchOf(9, 2, 2, 400, 0))) }},
+		{"journal", 2, func(s *Store) error { return s.SaveQuorum(make([]byte, 1000)) }},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			d, s := newStore(t, small)
+			do(t, s, effect.CreateLog{Log: logA})
+			fill(t, s, logA, 0, 1, 3)
+			require.NoError(t, s.SaveQuorum([]byte("before")))
+			d.SetCapacity(d.Used() + 40)
+			require.ErrorIs(t, c.write(s), ErrNoRoom, "it is taken back")
+			require.ErrorIs(t, c.write(s), ErrNoRoom, "and again")
+			d.FailOp(simdisk.OpTruncate, c.undo, chance.New(1))
+			for _, err := range []error{c.write(s), c.write(s), s.SaveQuorum([]byte("x")), s.Flush(logA)} {
+				require.ErrorIs(t, err, errUndo)
+				require.ErrorIs(t, err, simdisk.ErrIO)
+				require.NotErrorIs(t, err, ErrNoRoom)
+			}
+			d.SetCapacity(0)
+			require.ErrorIs(t, c.write(s), ErrFailed)
+			d.Kill()
+			_, found := open(t, d, small)
+			require.Equal(t, record.Offset(9), found.Logs[0].End)
+			require.Equal(t, [][]byte{[]byte("before")}, found.Journal)
+		})
+	}
+}
