@@ -142,6 +142,7 @@ type replicaBook struct {
 	durable record.Offset // of disk: survives a power cut
 	told    record.Offset // how far the core was told, in this run, that it is durable
 	cut     effect.Cut
+	drops   []dropped // what the cuts of the step at hand take away
 	// forgetful: recovery found damage, and nothing that tells what producers did
 	// in records that were retired.
 	forgetful bool
@@ -150,7 +151,6 @@ type replicaBook struct {
 	// retired records below it that came back with that, the core has forgotten much.
 	revived record.Offset
 	heard   heardOf
-	doomed  int    // deletions that the disk has still to carry out
 	stamp   uint64 // the step in which it was last touched
 
 	view     replica.View  // after the step at hand
@@ -169,6 +169,29 @@ type glance struct {
 	start record.Offset
 	shown bool
 	knew  record.Offset // see replicaBook
+}
+
+// dropped are the batches that one cut takes from a log: of all that the core had asked
+// for before it, whether or not the disk has come that far.
+type dropped struct {
+	cut     effect.Cut
+	batches []record.Header
+}
+
+// loses notes what a cut at to takes away, before memory is cut.
+func (r *replicaBook) loses(cut effect.Cut, to record.Offset) {
+	held := r.memory.from(max(to, r.memory.start)) // below the start all is gone already
+	r.drops = append(r.drops, dropped{cut, slices.Clone(held)})
+}
+
+// lost are the batches that a cut of the step at hand takes away.
+func (r *replicaBook) lost(cut effect.Cut) []record.Header {
+	for i := range r.drops {
+		if r.drops[i].cut == cut {
+			return r.drops[i].batches
+		}
+	}
+	return nil
 }
 
 // off says that not all can be said about a partition any more: it is deleted, or
@@ -235,7 +258,7 @@ func (p *partBook) replica(node int32) *replicaBook {
 // touch notes that a replica may have changed in step number stamp.
 func (b *book) touch(r *replicaBook, stamp uint64) {
 	if r.stamp != stamp {
-		r.stamp = stamp
+		r.stamp, r.drops = stamp, r.drops[:0]
 		b.touched = append(b.touched, r)
 	}
 }
@@ -352,7 +375,7 @@ func (b *book) changed(n *Node, e effect.Effect) {
 		r.exists, r.durable = true, e.Start
 		n.world.atlas.mends(n.id, e.Log)
 	case effect.DeleteLog:
-		r.exists, r.durable, r.doomed = false, 0, max(0, r.doomed-1)
+		r.exists, r.durable = false, 0
 		n.world.atlas.mends(n.id, e.Log)
 	case effect.Truncate:
 		r.durable = min(r.durable, e.To)

@@ -62,20 +62,19 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		r.deaf(n.world)
 	case effect.DeleteLog, effect.TrimPrefix:
 		r := b.replica(n.id, logOf(e))
-		if _, ok := e.(effect.DeleteLog); ok {
-			r.doomed++
-		}
 		b.touch(r, stamp)
 		r.memory.apply(e)
 	case effect.Truncate:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
+		r.loses(e.Cut, e.To)
 		r.memory.cut(e.To)
 		r.cut, r.told, r.verified = e.Cut, min(r.told, e.To), min(r.verified, e.To)
 		r.deaf(n.world)
 	case effect.Reset:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
+		r.loses(e.Cut, e.Start)
 		r.memory.reset(e.Start)
 		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
 		r.forgetful, r.forgot, r.revived = false, false, 0
@@ -87,7 +86,7 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 func (b *book) started(n *Node, found *effect.Recovered) {
 	for _, p := range b.list {
 		if r := p.at(n.id); r != nil {
-			r.exists, r.doomed = false, 0
+			r.exists = false
 			r.deaf(n.world)
 			r.view, r.was = replica.View{}, glance{}
 		}

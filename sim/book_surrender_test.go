@@ -242,12 +242,13 @@ func TestWhatIsLeftAfterAnUncleanElectionMustStay(t *testing.T) {
 	cut(effect.Reset{Log: part})
 	s.passed() // it knows "def" to be committed, and is wrong: it may keep nothing
 	old.disk.cut(3)
+	old.memory.cut(3)
 	cut(effect.Reset{Log: part})
 	s.refused("INV-4", "drops the batch at 0, which is committed")
-	old.disk.trim(2)
+	old.memory.trim(2)
 	cut(effect.Reset{Log: part})
 	s.refused("INV-4", "drops the batch at 2, which is committed")
-	old.disk.trim(3)
+	old.memory.trim(3)
 	cut(effect.Reset{Log: part})
 	s.passed() // it has retired all that it had: its log is empty
 }

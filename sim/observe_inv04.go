@@ -19,10 +19,10 @@ func (o *nothingCut) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 		switch e := e.(type) {
 		case effect.Truncate:
 			w.mark(markTruncated)
-			o.cut(w, n, e.Log, e.To, false)
+			o.cut(w, n, e.Log, e.Cut, e.To, false)
 		case effect.Reset:
 			w.mark(markReset)
-			o.cut(w, n, e.Log, e.Start, true)
+			o.cut(w, n, e.Log, e.Cut, e.Start, true)
 		}
 	}
 }
@@ -35,12 +35,13 @@ func (r *replicaBook) outrun() bool {
 	return r.view.Role != replica.Leading && s != nil && r.view.LeaderEpoch < s.LeaderEpoch && !counted(s, r.node)
 }
 
-// cut judges that everything at and above to is dropped. What was there is read
-// off the disk's books: the cut has only been asked for.
-func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Offset, anew bool) {
+// cut judges that everything at and above to is dropped. What is there is what the core
+// has asked for: cuts that the disk has still to carry out have been judged, and what it
+// has still to write is lost as well.
+func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, cut effect.Cut, to record.Offset, anew bool) {
 	r := w.book.replica(n.id, id)
 	p := r.part
-	if p.deleted || !w.atlas.clean(n.id, id) || r.doomed > 0 { // doomed: the disk still has the log before this one
+	if p.deleted || !w.atlas.clean(n.id, id) {
 		return
 	}
 	leads := r.view.Role == replica.Leading
@@ -51,10 +52,11 @@ func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Off
 	if p.adrift(r.view.LeaderEpoch) || anew && r.misled() || r.outrun() {
 		return
 	}
-	// What lies below its start is gone from the log already, and still in the books.
-	held := max(to, r.disk.start)
-	dropped := r.disk.from(held)
-	theirs := (&logFacts{batches: p.committed}).from(held)
+	dropped := r.lost(cut)
+	if len(dropped) == 0 {
+		return
+	}
+	theirs := (&logFacts{batches: p.committed}).from(max(to, dropped[0].BaseOffset))
 	for i := 0; i < len(dropped) && i < len(theirs); i++ {
 		if sameBatch(&dropped[i], &theirs[i]) {
 			w.fail("INV-4", n.id, "a committed record is cut", "node %d cuts partition %s at %d and drops the batch at %d, which is committed (the high watermark is %d)", n.id, id, to, dropped[i].BaseOffset, p.high)
@@ -67,7 +69,7 @@ func (o *nothingCut) cut(w *World, n *Node, id record.PartitionID, to record.Off
 	if p.unclean {
 		return // what it was told before is no more; all that is still committed was looked at
 	}
-	if len(dropped) > 0 && r.was.role != replica.Idle && to < r.was.high && to < r.disk.end {
+	if r.was.role != replica.Idle && to < r.was.high {
 		w.fail("INV-4", n.id, "a replica cuts below its own high watermark", "node %d cuts partition %s at %d although it knows %d to be committed", n.id, id, to, r.was.high)
 	}
 }

@@ -82,6 +82,9 @@ func (s *stage) leads(r *replicaBook, epoch record.LeaderEpoch, high record.Offs
 // step shows one step to an observer: the replicas in touched may have changed.
 func (s *stage) step(o Observer, node int32, in effect.Input, out []effect.Effect, touched ...*replicaBook) {
 	s.book.touched = touched
+	for _, e := range out {
+		s.cuts(node, e)
+	}
 	o.Stepped(s.World, s.nodes[node], in, out)
 }
 
