@@ -118,19 +118,26 @@ func (c *Client) ListGroups(ctx context.Context) ([]message.GroupListing, error)
 		return nil, err
 	}
 	var groups []message.GroupListing
+	err = fromEach(replies, func(_ message.NodeID, m *message.ListGroupsReply) { groups = append(groups, m.Groups...) })
+	return groups, err
+}
+
+// fromEach hands over what each broker has answered. Those that did not answer, or
+// with another reply, are named by the error.
+func fromEach[R message.Reply](replies []protocol.NodeReply, take func(message.NodeID, R)) error {
 	var failed []error
 	for _, r := range replies {
-		m, ok := r.Reply.(*message.ListGroupsReply)
+		m, ok := r.Reply.(R)
 		switch {
 		case r.Err != nil:
 			failed = append(failed, fmt.Errorf("node %d: %w", r.Node, r.Err))
 		case !ok:
 			failed = append(failed, unexpected(r.Reply))
 		default:
-			groups = append(groups, m.Groups...)
+			take(r.Node, m)
 		}
 	}
-	return groups, errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
 // DeleteGroup removes a group without members, and its offsets.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
-	"fmt"
 
 	protocol "github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -25,21 +23,12 @@ func (c *Client) ListTransactions(ctx context.Context) ([]TransactionListing, er
 		return nil, err
 	}
 	var list []TransactionListing
-	var failed []error
-	for _, r := range replies {
-		m, ok := r.Reply.(*message.ListTransactionsReply)
-		switch {
-		case r.Err != nil:
-			failed = append(failed, fmt.Errorf("node %d: %w", r.Node, r.Err))
-		case !ok:
-			failed = append(failed, unexpected(r.Reply))
-		default:
-			for _, t := range m.Transactions {
-				list = append(list, TransactionListing{t, r.Node})
-			}
+	err = fromEach(replies, func(node message.NodeID, m *message.ListTransactionsReply) {
+		for _, t := range m.Transactions {
+			list = append(list, TransactionListing{t, node})
 		}
-	}
-	return list, errors.Join(failed...)
+	})
+	return list, err
 }
 
 func coordinatorOf(id string) protocol.Target {

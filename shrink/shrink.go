@@ -193,39 +193,6 @@ func (s *search) small() bool {
 	return z.Small()
 }
 
-// passes makes each pass once and says whether any helped.
-func (s *search) passes() (helped bool) {
-	for _, p := range []struct {
-		name string
-		do   func(*search) bool
-	}{
-		{"the end", (*search).end},
-		{"fewer clients", (*search).clients},
-		{"fewer faults", (*search).faults},
-		{"less time", (*search).time},
-		{"fewer topics", (*search).topics},
-		{"fewer nodes", (*search).nodes},
-		{"calmer", (*search).calm},
-		{"fewer faults", (*search).faults},
-		{"operations listed", (*search).list},
-		{"fewer operations", (*search).ops},
-		{"scripted", (*search).script},
-		{"fewer decisions", (*search).decisions},
-		{"decisions by time", (*search).byTime},
-		{"plainer", (*search).plain},
-		{"less time", (*search).time},
-	} {
-		if s.spent() {
-			return helped
-		}
-		s.pass = p.name
-		if p.do(s) {
-			helped = true
-		}
-	}
-	return helped
-}
-
 // sizeOf measures a plan of which a run recorded its operations.
 func sizeOf(p *sim.Plan, r *sim.Result) Size {
 	z := Size{

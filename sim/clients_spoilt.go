@@ -41,7 +41,7 @@ func (u *user) spoil(reply message.Reply) message.Reply {
 			*got = *sent
 			got.Partitions = append([]message.FetchedPartition(nil), sent.Partitions...)
 		}
-		got.Partitions[i].Records = spoiltRecords(p.Records, func(n int64) int64 { return r.Below(n) })
+		got.Partitions[i].Records = spoiltRecords(p.Records, r.Below)
 		if u.spoilt == nil {
 			u.spoilt = map[record.PartitionID]int{}
 		}

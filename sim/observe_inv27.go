@@ -198,6 +198,11 @@ func sameSequence(a, b *record.Header) bool {
 // answered looks at a produce that is answered in the step that brought it: its
 // verdict is about the log as it is now.
 func (o *sequences) answered(w *World, n *Node, token message.Token, asked *message.Produce, out []effect.Effect) {
+	eachAnswered(token, asked, out, func(got *message.ProducedPartition, batch []byte) { o.judged(w, n, got, batch) })
+}
+
+// eachAnswered visits what a step answers of a produce, with the batch that it is about.
+func eachAnswered(token message.Token, asked *message.Produce, out []effect.Effect, visit func(*message.ProducedPartition, []byte)) {
 	for _, e := range out {
 		reply, ok := e.(effect.Reply)
 		if !ok || reply.Token != token {
@@ -208,7 +213,7 @@ func (o *sequences) answered(w *World, n *Node, token message.Token, asked *mess
 			return
 		}
 		for i := range m.Partitions {
-			o.judged(w, n, &m.Partitions[i], asked.Partitions[i].Records)
+			visit(&m.Partitions[i], asked.Partitions[i].Records)
 		}
 	}
 }

@@ -147,19 +147,7 @@ func (b *transactionsBook) leads(w *World, n *Node, name string) bool {
 // produced judges a produce that is answered in the step that brought it, by the
 // epochs that were committed before.
 func (o *lastingFences) produced(w *World, n *Node, b *transactionsBook, token message.Token, asked *message.Produce, out []effect.Effect) {
-	for _, e := range out {
-		reply, ok := e.(effect.Reply)
-		if !ok || reply.Token != token {
-			continue
-		}
-		m, ok := reply.Msg.(*message.ProduceReply)
-		if !ok || len(m.Partitions) != len(asked.Partitions) {
-			return
-		}
-		for i := range m.Partitions {
-			o.stored(w, n, b, &m.Partitions[i], asked.Partitions[i].Records)
-		}
-	}
+	eachAnswered(token, asked, out, func(got *message.ProducedPartition, batch []byte) { o.stored(w, n, b, got, batch) })
 }
 
 func (o *lastingFences) stored(w *World, n *Node, b *transactionsBook, got *message.ProducedPartition, batch []byte) {

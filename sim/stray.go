@@ -77,7 +77,7 @@ func (n *Node) spoilCopy(m message.Message) message.Message {
 		if len(p.CarryOver) > 0 {
 			got.Partitions[i].CarryOver = bytes.Clone(p.CarryOver[:1+r.Below(int64(len(p.CarryOver)))])
 		} else {
-			got.Partitions[i].Records = spoiltRecords(p.Records, func(n int64) int64 { return r.Below(n) })
+			got.Partitions[i].Records = spoiltRecords(p.Records, r.Below)
 		}
 		w.mark(markCopySpoilt)
 	}
