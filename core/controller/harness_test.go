@@ -3,9 +3,9 @@ package controller
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -17,7 +17,7 @@ import (
 // world is a few controllers (nodes 1, 2, ...) and brokers (nodes 11, 12, ...)
 // on one thread and one clock. Letters take one to two milliseconds.
 type world struct {
-	t       testing.TB
+	t       rapid.TB
 	random  *chance.Stream
 	now     message.Time
 	voters  []message.NodeID
@@ -31,6 +31,7 @@ type world struct {
 	trace   []string
 	watch   func(*message.Change) // each change, once, as it is committed
 	seen    message.Version
+	renewed func(*broker) // its run goes on under another incarnation
 }
 
 type voter struct {
@@ -71,7 +72,7 @@ type letter struct {
 
 const beat = 500 * message.Millisecond
 
-func newWorld(t testing.TB, seed uint64, voters, brokers int, cfg Config) *world {
+func newWorld(t rapid.TB, seed uint64, voters, brokers int, cfg Config) *world {
 	w := &world{
 		t: t, random: chance.New(seed), cfg: cfg,
 		ctl: map[message.NodeID]*voter{}, brokers: map[message.NodeID]*broker{}, cut: map[message.NodeID]bool{},
@@ -278,6 +279,13 @@ func (w *world) hear(b *broker, from message.NodeID, msg message.Message) {
 			b.epoch, b.next = m.Epoch, w.now
 		case m.Code == message.NotController:
 			w.follow(b, from, m.Controller)
+		case m.Code == message.StaleBrokerEpoch:
+			// A late registration of an earlier run replaced this one: it goes on
+			// as a new run, like a real broker.
+			b.incarnation, b.next = w.random.Uint64(), w.now
+			if w.renewed != nil {
+				w.renewed(b)
+			}
 		default:
 			b.refused = m.Code
 		}
@@ -313,6 +321,11 @@ func (w *world) until(what string, ok func() bool) {
 		if w.now >= end {
 			for _, id := range w.voters {
 				w.t.Logf("controller %d: %q %+v", id, w.ctl[id].halted, w.ctl[id].c.View())
+			}
+			for _, id := range w.ids {
+				b := w.brokers[id]
+				w.t.Logf("broker %d: down %v leaving %v cut %v epoch %d refused %v last %+v, asks %d", id,
+					b.down, b.leaving, w.cut[id], b.epoch, b.refused, b.last, b.target)
 			}
 			w.t.Fatal("never: " + what)
 		}

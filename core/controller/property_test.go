@@ -129,7 +129,7 @@ func (c *court) produce() {
 func TestWhoMayLeadHoldsEverythingCommitted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		voters := rapid.SampledFrom([]int{1, 3}).Draw(rt, "voters")
-		w := newWorld(t, rapid.Uint64().Draw(rt, "seed"), voters, 4, Config{
+		w := newWorld(rt, rapid.Uint64().Draw(rt, "seed"), voters, 4, Config{
 			BalanceAfter:   rapid.SampledFrom([]message.Duration{-1, 2 * message.Second}).Draw(rt, "balance"),
 			HistoryChanges: rapid.SampledFrom([]int{50, 10_000}).Draw(rt, "history"),
 		})
@@ -137,6 +137,7 @@ func TestWhoMayLeadHoldsEverythingCommitted(t *testing.T) {
 		j := &court{t: rt, w: w, parts: map[record.PartitionID]*records{},
 			disks: map[message.NodeID]uint64{}, damaged: map[uint64][]record.PartitionID{}}
 		w.watch = j.watch
+		w.renewed = func(b *broker) { j.damaged[b.incarnation] = b.damaged }
 		w.create("three", []message.NodeID{11, 12, 13}, []message.NodeID{12, 14, 11})
 		w.create("one", []message.NodeID{13})
 		w.create("pair", []message.NodeID{14, 13})

@@ -182,7 +182,7 @@ func TestANodeJoinsWhileAVoterIsDown(t *testing.T) {
 // (observe, carry), and in the end all members agree.
 func TestTroubleWhileMembersChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := newClub(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 4).Draw(rt, "voters"), Config{
+		c := newClub(rt, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 4).Draw(rt, "voters"), Config{
 			SnapshotEntries: rapid.SampledFrom([]int{5, 50}).Draw(rt, "snapshot"),
 			KeepEntries:     rapid.SampledFrom([]int{1, 10}).Draw(rt, "keep"),
 		})
@@ -242,14 +242,14 @@ func TestTroubleWhileMembersChange(t *testing.T) {
 		c.lossy = false
 		for _, id := range c.ids {
 			c.isolate(id, false)
-			require.Empty(t, c.nodes[id].halted)
+			require.Empty(rt, c.nodes[id].halted)
 			if c.nodes[id].down {
 				c.start(id)
 			}
 		}
 		c.pass(15 * message.Second)
 		v, ok := c.propose(c.elect(), "the end")
-		require.True(t, ok)
+		require.True(rt, ok)
 		all := c.nodes[c.elect()].q.Members()
 		c.run(30*message.Second, "all members have it", func() bool {
 			for _, id := range slices.Concat(all.Voters, all.Learners) {
@@ -260,8 +260,8 @@ func TestTroubleWhileMembersChange(t *testing.T) {
 			return true
 		})
 		for _, id := range slices.Concat(all.Voters, all.Learners) {
-			require.Equal(t, all, c.nodes[id].q.Members(), "node %d", id)
-			require.Equal(t, c.nodes[all.Voters[0]].state, c.nodes[id].state)
+			require.Equal(rt, all, c.nodes[id].q.Members(), "node %d", id)
+			require.Equal(rt, c.nodes[all.Voters[0]].state, c.nodes[id].state)
 		}
 	})
 }

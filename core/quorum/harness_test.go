@@ -3,10 +3,10 @@ package quorum
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"pgregory.net/rapid"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -17,7 +17,7 @@ import (
 // delay, disks that lose what was not confirmed, and observers of what Raft
 // promises.
 type club struct {
-	t      testing.TB
+	t      rapid.TB
 	random *chance.Stream
 	now    message.Time
 	ids    []message.NodeID
@@ -54,7 +54,7 @@ type letter struct {
 	at       message.Time
 }
 
-func newClub(t testing.TB, seed uint64, voters int, config Config) *club {
+func newClub(t rapid.TB, seed uint64, voters int, config Config) *club {
 	c := &club{
 		t: t, random: chance.New(seed), config: config,
 		nodes: map[message.NodeID]*member{}, cut: map[[2]message.NodeID]bool{},

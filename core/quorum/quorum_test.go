@@ -290,7 +290,7 @@ func TestTheSameSeedGivesTheSameTrace(t *testing.T) {
 func TestTroubleNeverBreaksThePromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		voters := rapid.SampledFrom([]int{1, 2, 3, 4, 5}).Draw(rt, "voters")
-		c := newClub(t, rapid.Uint64().Draw(rt, "seed"), voters, Config{
+		c := newClub(rt, rapid.Uint64().Draw(rt, "seed"), voters, Config{
 			SnapshotEntries: rapid.SampledFrom([]int{5, 50}).Draw(rt, "snapshot"),
 			KeepEntries:     rapid.SampledFrom([]int{1, 10}).Draw(rt, "keep"),
 		})
@@ -331,7 +331,7 @@ func TestTroubleNeverBreaksThePromises(t *testing.T) {
 		c.lossy = false
 		for _, id := range c.ids {
 			c.isolate(id, false)
-			require.Empty(t, c.nodes[id].halted)
+			require.Empty(rt, c.nodes[id].halted)
 			if c.nodes[id].down {
 				c.start(id)
 			}
@@ -339,7 +339,7 @@ func TestTroubleNeverBreaksThePromises(t *testing.T) {
 		c.pass(10 * message.Second) // what is under way may still depose a leader
 		c.commit("the end")
 		for _, id := range c.ids[1:] {
-			require.Equal(t, c.nodes[1].state, c.nodes[id].state)
+			require.Equal(rt, c.nodes[1].state, c.nodes[id].state)
 		}
 	})
 }
