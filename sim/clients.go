@@ -45,7 +45,7 @@ type user struct {
 	tickAt         Span
 
 	calls       []openCall
-	fenced      int  // how often it was, for a transaction that was open for too long
+	halved      int  // how often it was told that its transactions are open for too long
 	committedAt Span // when a transaction of its own was last committed; 0: none was
 	looked      Span // when it last asked about the cluster, or was answered; 0: never
 	told        session

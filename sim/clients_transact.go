@@ -12,6 +12,7 @@ type transaction struct {
 	id     int64  // in the history
 	verb   string // what was asked for; "": nothing yet
 	open   int    // records and positions without a result
+	inputs int    // how many records a worker makes it from
 	failed bool   // something of it was not stored: it can only be aborted
 	began  bool
 	since  Span // when it was asked for
@@ -158,6 +159,7 @@ func (t *transacting) told(u *user, o *openOp, r *client.Result) course {
 		return t.over(u, x, history.Failed, r, undone)
 	case r.Outcome == client.OK:
 		u.committedAt = u.world.now
+		u.takesMore(x)
 		return t.over(u, x, history.OK, r, committed)
 	case r.Outcome == client.Unknown:
 		return t.over(u, x, history.Unknown, r, undone)
@@ -180,7 +182,7 @@ func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *
 	switch {
 	case r.Err != nil && r.Err.Problem == client.Fenced:
 		if u.outlived(x) { // and not because somebody else has taken its id
-			u.fenced++
+			u.halved = min(u.halved+1, mostHalved)
 		}
 		w.markFenced(u, x, r.Err.Code)
 		t.now = nil
@@ -197,6 +199,21 @@ func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *
 // outlived says that a transaction has been open for longer than it may.
 func (u *user) outlived(x *transaction) bool {
 	return u.plan.Limit > 0 && u.world.now-x.since > u.plan.Limit
+}
+
+// takes is how many records a worker that must come to the end makes a transaction
+// from: half as many each time that one was open for too long.
+func (u *user) takes() int { return max(3, 100>>u.halved) }
+
+const mostHalved = 5
+
+// takesMore doubles what a worker takes, when a transaction from all of that has ended
+// so soon that one from twice as much will end in time. What one before was too long
+// for is over: the brokers were away, or the worker itself was slow.
+func (u *user) takesMore(x *transaction) {
+	if u.halved > 0 && x.inputs >= u.takes() && u.world.now-x.since < u.plan.Limit/4 {
+		u.halved--
+	}
 }
 
 // lingers is for how long a transaction stays open after all was added to it; now

@@ -36,3 +36,31 @@ func TestAWorkerTakesLessOnlyWhenItsTransactionsAreTooLong(t *testing.T) {
 		require.Equal(t, c.most, k.most(u), "%+v", c)
 	}
 }
+
+// What a worker was too slow for may be over: it does not stay slow for good.
+func TestAWorkerTakesMoreAgainWhenItsTransactionsEndSoonEnough(t *testing.T) {
+	const limit = 8 * Second
+	for _, c := range []struct {
+		halved, inputs int
+		lasted         Span
+		most           int
+	}{
+		{2, 25, limit/4 - 1, 50},
+		{2, 25, limit / 4, 25}, // twice as much might take too long
+		{2, 24, 1, 25},         // and what was less says nothing of all
+		{mostHalved, 3, 1, 6},
+		{0, 100, 1, 100},
+	} {
+		s := newStage(t)
+		u := s.clients[0]
+		plan := *u.plan
+		plan.Limit = limit
+		u.plan, u.halved = &plan, c.halved
+		s.now, s.phase = 200*Second, resting
+		k := &worker{}
+		x := &transaction{verb: "commit", inputs: c.inputs, since: s.now - c.lasted, id: s.history.Begin(history.Operation{Kind: history.Transact})}
+		k.now = x
+		require.Equal(t, committed, k.told(u, &openOp{what: opEnd, of: x}, &client.Result{Outcome: client.OK}))
+		require.Equal(t, c.most, k.most(u), "%+v", c)
+	}
+}

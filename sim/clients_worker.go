@@ -43,7 +43,7 @@ func (k *worker) act(u *user, arg uint64) {
 // end within the time limit of a transaction.
 func (k *worker) most(u *user) int {
 	if u.world.phase >= draining {
-		return max(3, 100>>min(u.fenced, 5)) // it must come to the end now
+		return u.takes() // it must come to the end now
 	}
 	return int(u.random.Between(1, 30))
 }
@@ -88,6 +88,7 @@ func (k *worker) process(u *user, count int) {
 	}
 	var batch client.Inputs
 	for i := range now {
+		k.transacting.now.inputs += len(now[i].Records)
 		for j := range now[i].Records {
 			for copy := range max(1, u.plan.Fan) {
 				batch = append(batch, k.output(u, &now[i].Records[j], copy))

@@ -71,7 +71,9 @@ func (a *adding) again(b *adding) bool {
 // gathered for a moment, and written as one record.
 func (s *shard) add(now message.Now, a *adding, out *ledger.Out) {
 	e := s.state.entries[a.m.TransactionalID]
-	a.code = s.mayAdd(e, a)
+	if a.code = s.mayAdd(e, a); e != nil { // who has got an answer, though it was no good one, waits no more
+		e.held = slices.DeleteFunc(e.held, func(h *adding) bool { return h.answered })
+	}
 	switch {
 	case a.code == message.ConcurrentTransactions && (slices.ContainsFunc(e.held, a.again) || slices.ContainsFunc(e.gathering, a.again)):
 		return // one answer will do

@@ -61,6 +61,45 @@ func TestTheNextTransactionWaitsForTheMarkersOfTheOneBefore(t *testing.T) {
 	require.Empty(t, b.c.asked)
 }
 
+// A question that has been answered, since the log did not take it in time, is over:
+// when it is asked again, somebody waits again.
+func TestAQuestionThatTheLogDidNotTakeInTimeIsHeldAnewWhenItIsRepeated(t *testing.T) {
+	b := newBench(t, Config{HoldTime: message.Minute, MaxHeld: 1})
+	who := b.identify("orders")
+	b.add("orders", who, one)
+	b.mute = true
+	next := b.finished("orders", who, true)
+	b.hold = true
+	asked := b.startAdd("orders", next, one)
+	b.pass(5 * message.Second)
+	b.answered(asked, message.RequestTimedOut)
+	for range 2 {
+		b.request = asked - 1
+		b.startAdd("orders", next, one)
+		require.NotContains(t, b.added, asked, "it is neither refused, nor answered before the marker is there")
+		require.Equal(t, 1, b.c.Views()[0].Held)
+	}
+	b.release()
+	b.answered(asked, message.None)
+	require.Equal(t, "Ongoing", b.phase("orders"))
+	require.Equal(t, []marker{{Identity{101, 1}, true, 1}}, b.parts[one].markers)
+	b.sound()
+}
+
+// answered takes the answer to an AddToTransaction off the wire, if it is there, and
+// forgets it.
+func (b *bench) answered(request uint64, code message.Code) {
+	b.t.Helper()
+	for i := len(b.wire) - 1; i >= 0; i-- {
+		if _, ok := b.wire[i].Msg.(*message.AddedToTransaction); ok {
+			b.deliver(i)
+		}
+	}
+	require.Contains(b.t, b.added, request)
+	require.Equal(b.t, code, b.added[request])
+	delete(b.added, request)
+}
+
 func TestWhatWaitsForAnEndBeginsWithTheNextCoordinatorToo(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		b := newBench(t, Config{})
