@@ -90,7 +90,8 @@ type Operation struct {
 	// Poll and Read: what came, in the order in which it was handed over.
 	// Read: Offset is where it was asked to begin. Sought: Timestamp is what was
 	// asked for and Offset what was answered; the record that was found there, if
-	// one was, has no more than its place and its time.
+	// one was, has no more than its place and its time. LogStart is how far retention
+	// may have come by then, on any broker.
 	Records       []Record
 	HighWatermark int64 // Read: as answered; None when not known
 	LogStart      int64 // Read: as answered; None when not known
@@ -117,6 +118,10 @@ type Operation struct {
 	Verb  string
 	Count int32
 }
+
+// ByReset is the Error of an Assigned of a client whose position is not in the log any
+// more, or that has none: it goes on elsewhere. Offset is that position, or None.
+const ByReset = "repositioned"
 
 // BySeek is the Error of an Assigned that follows from a seek. An offset in its
 // Positions is the one that was named; None: it was to be looked up.

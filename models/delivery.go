@@ -160,7 +160,7 @@ type groupWork struct {
 	// away is what a member had been given when it went elsewhere, as long as nothing
 	// has come since.
 	away   map[process]map[Place]int64
-	jumped map[Place][][2]int64
+	jumped map[Place][][2]int64 // by seeks, or over what was hidden then
 	again  map[Place][]int64
 }
 
@@ -212,6 +212,9 @@ func (g *groupWork) note(d *dossier, op *history.Operation) {
 		for _, p := range op.Positions { // retention has moved it on
 			at := Place{p.TopicID, p.Partition}
 			given, any := g.mine[by][at]
+			if op.Error == history.ByReset {
+				g.hidden(d, at, op.Offset, p.Offset)
+			}
 			if op.Error != history.BySeek {
 				delete(g.away[by], at)
 			} else if _, already := g.away[by][at]; any && !already {
@@ -243,6 +246,15 @@ func (g *groupWork) wentOver(d *dossier, by process, op *history.Operation, at P
 	if from := d.behind(d.at[at], position, before, d.manner(op.Group).committed); from < position {
 		g.jumped[at] = append(g.jumped[at], [2]int64{before, from})
 		g.mine[by][at] = max(g.mine[by][at], position)
+	}
+}
+
+// hidden takes in that a member goes on elsewhere because its position was below the
+// log start. That has fallen since, if an operator let lead who had not moved it: what
+// the member went over is there again, as far as it was hidden then.
+func (g *groupWork) hidden(d *dossier, at Place, from, to int64) {
+	if to = min(to, d.Lossy[at].Start); from < to {
+		g.jumped[at] = append(g.jumped[at], [2]int64{from, to})
 	}
 }
 

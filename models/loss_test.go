@@ -24,6 +24,10 @@ func TestALossExcusesWhatIsGoneAndNothingElse(t *testing.T) {
 		}
 		s.poll(6, history.AtLeastOnce, records...)
 	}
+	reset := func(s *story, from, to int64) {
+		s.add(history.Operation{Kind: history.Assigned, Client: 6, Group: "g", Style: history.AtLeastOnce, Error: history.ByReset,
+			Outcome: history.OK, Offset: from, Positions: []history.Position{{TopicID: topic, Offset: to}}})
+	}
 	timed := func(times ...int64) []history.Record {
 		list := append([]history.Record(nil), final...)
 		for i, at := range times {
@@ -75,6 +79,20 @@ func TestALossExcusesWhatIsGoneAndNothingElse(t *testing.T) {
 		"a record is skipped": {judge: styles,
 			excused: func(s *story) { given(s, 0, "a", "b", "c"); given(s, 9, "z"); s.commit(6, "m", 1, 5) },
 			beyond:  func(s *story) { given(s, 0, "a", "b"); given(s, 9, "z"); s.commit(6, "m", 1, 5) }, says: "INV-9"},
+		"a record is hidden by a log start that falls": {judge: styles,
+			excused: func(s *story) { given(s, 0, "a"); reset(s, 1, 2); given(s, 2, "c"); s.commit(6, "m", 1, 3) },
+			beyond:  func(s *story) { given(s, 0, "a"); reset(s, 1, 3); given(s, 3, "x"); s.commit(6, "m", 1, 4) }, says: "INV-9"},
+		"a record is hidden from who has no position": {judge: styles,
+			excused: func(s *story) {
+				given(s, 0, "a") // and nobody hears of it
+				reset(s, history.None, 2)
+				given(s, 2, "c")
+				s.commit(6, "m", 1, 3)
+			},
+			beyond: func(s *story) { given(s, 0, "a"); reset(s, 2, 2); given(s, 2, "c"); s.commit(6, "m", 1, 3) }, says: "INV-9"},
+		"nobody is told that a record is hidden": {judge: styles,
+			excused: func(s *story) { given(s, 2, "c"); s.commit(6, "m", 1, 3) },
+			beyond:  func(s *story) { given(s, 0, "a"); given(s, 2, "c"); s.commit(6, "m", 1, 3) }, says: "INV-9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.final == nil {

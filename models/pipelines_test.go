@@ -229,7 +229,7 @@ func TestOneThatGoesBackStaysWhereItHasCommitted(t *testing.T) {
 func TestAGroupThatBeginsAnewAlthoughItHasAPosition(t *testing.T) {
 	reset := func(s *story) {
 		s.handed("")
-		s.add(history.Operation{Kind: history.Assigned, Client: 5, Group: "g", Error: "repositioned", Outcome: history.OK,
+		s.add(history.Operation{Kind: history.Assigned, Client: 5, Group: "g", Error: history.ByReset, Outcome: history.OK,
 			Positions: []history.Position{{TopicID: topic, Offset: 3}}})
 	}
 	s, r := worked(history.OK)

@@ -81,7 +81,7 @@ func (g *groupWork) moved(by process, op *history.Operation) {
 			if p.Offset >= 0 && p.Offset < before {
 				g.again[at] = append(g.again[at], p.Offset)
 			}
-		case op.Error == "repositioned" && away:
+		case op.Error == history.ByReset && away:
 			if p.Offset < before {
 				g.again[at] = append(g.again[at], p.Offset)
 			}
@@ -104,7 +104,8 @@ func (g *groupWork) arrives(by process, at Place, offset int64) {
 	}
 }
 
-// over says whether a member went over a record of its own will.
+// over says whether a member went over a record of its own will, or because it was
+// hidden then.
 func (g *groupWork) over(at Place, offset int64) bool {
 	for _, s := range g.jumped[at] {
 		if offset >= s[0] && offset < s[1] {

@@ -106,3 +106,34 @@ func TestSearchesByTimeFindTheVeryRecord(t *testing.T) {
 	wrong.sought(30, 1, history.Record{Offset: 1, Timestamp: 31})
 	refuses(t, wrong.judged(log...), "INV-9 search finds another time")
 }
+
+// Retention may go on while logs are read for the last time, and behind that. What was
+// read counts for a search only as long as it was there.
+func TestASearchMayPassOverWhatIsRetiredAndNothingElse(t *testing.T) {
+	var s story
+	var log []history.Record
+	for i, time := range []int64{10, 30, 20, 40} {
+		r := record(int64(i), string(rune('a'+i)))
+		r.Timestamp = time
+		log = append(log, r)
+		s.publish(string(r.Value), r.Offset, history.OK).Timestamp = time
+	}
+	s.read(0, 4, log...)
+	judged := func(start, asked, told int64, retired bool) []Violation {
+		ops := append([]history.Operation(nil), s.ops...)
+		s := story{ops: ops, time: s.time}
+		s.sought(asked, told)
+		s.ops[len(ops)].LogStart = start
+		rest := Log{TopicID: topic, End: 4, Records: log}
+		if retired {
+			rest.Start, rest.Records = 3, log[3:]
+		}
+		return Judge(&Case{Operations: s.ops, Final: []Log{rest}})
+	}
+	require.Empty(t, judged(2, 15, 2, false), "a record that the reading found was retired before the search")
+	require.Empty(t, judged(2, 25, 3, true))
+	refuses(t, judged(1, 15, 2, false), "INV-9 search passes over a record")
+	refuses(t, judged(1, 15, 3, true), "INV-9 search passes over a record") // it is retired, but was not by then
+	require.Empty(t, judged(history.None, 15, 3, true), "nobody knows when")
+	refuses(t, judged(history.None, 15, 3, false), "INV-9 search passes over a record")
+}

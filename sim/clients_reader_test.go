@@ -41,10 +41,29 @@ func TestARestThatIsRetiredUnderTheLastReadingIsNoHole(t *testing.T) {
 		require.Empty(t, a.open)
 		want := models.Log{Topic: "t", TopicID: uint64(part.Topic), Start: 618, End: 618}
 		if read {
-			want.Records = []history.Record{{TopicID: uint64(part.Topic), Offset: 546}}
+			want.Records = []history.Record{}
 		}
 		require.Equal(t, []models.Log{want}, s.finalLogs(nil, false))
 	}
+}
+
+// What was read before retention took it does not stand in the log at rest.
+func TestWhatIsRetiredWhileTheRestIsReadIsNotAtRest(t *testing.T) {
+	s := newStage(t)
+	s.cluster()
+	p := s.book.part(part)
+	p.shownStart, p.high = 50, 52
+	at := func(offset int64) history.Record { return history.Record{TopicID: uint64(part.Topic), Offset: offset} }
+	read := func(start int64, records ...history.Record) {
+		s.history.Moment(history.Operation{Client: auditorID, Kind: history.Read, TopicID: uint64(part.Topic),
+			Offset: records[0].Offset, Records: records, LogStart: start, HighWatermark: 52})
+	}
+	read(28, at(28), at(29))
+	want := models.Log{Topic: "t", TopicID: uint64(part.Topic), Start: 28, End: 52, Records: []history.Record{at(28), at(29)}}
+	require.Equal(t, []models.Log{want}, s.finalLogs(nil, false))
+	read(50, at(50), at(51))
+	want.Start, want.Records = 50, []history.Record{at(50), at(51)}
+	require.Equal(t, []models.Log{want}, s.finalLogs(nil, false))
 }
 
 // Without a word of its client a log that was read in part begins where it did: what

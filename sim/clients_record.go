@@ -158,7 +158,7 @@ func (u *user) recordEvent(e *client.Event) {
 	case client.Lost:
 		op.Kind, op.Error = history.Revoked, "lost"
 	case client.Truncated, client.Repositioned:
-		op.Kind, op.Error = history.Assigned, "repositioned"
+		op.Kind, op.Error, op.Offset = history.Assigned, history.ByReset, int64(e.From)
 		for _, p := range e.Partitions {
 			op.Positions = append(op.Positions, position(p, e.To))
 		}

@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -42,4 +44,10 @@ func TestASearchByTimeThatPassesOverRecordsIsRefused(t *testing.T) {
 	s.passed()
 	told(15, 3, 40)
 	s.refused("INV-9", "is told offset 3, but the batch [2, 3) has a record of time 20")
+
+	var starts []int64 // what the models know of that
+	for _, op := range s.history.Operations() {
+		starts = append(starts, op.LogStart)
+	}
+	require.Equal(t, []int64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2}, starts)
 }

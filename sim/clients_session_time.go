@@ -17,7 +17,7 @@ func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffse
 	if p == nil || p.deleted {
 		return
 	}
-	u.noteSought(at, got)
+	u.noteSought(at, got, p.gone())
 	if p.open {
 		return
 	}
@@ -47,11 +47,13 @@ func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffse
 	}
 }
 
-// noteSought leaves it to the models to say whether it was that very record.
-func (u *user) noteSought(at record.Timestamp, got *message.ListedOffset) {
+// noteSought leaves it to the models to say whether it was that very record. They
+// know what was read, and not by when retention had taken it.
+func (u *user) noteSought(at record.Timestamp, got *message.ListedOffset, gone record.Offset) {
 	op := history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Sought, Invoke: int64(u.world.now),
 		TopicID: uint64(got.ID.Topic), Partition: got.ID.Index, Timestamp: int64(at), Offset: int64(got.Offset),
+		LogStart: int64(gone),
 	}
 	if got.Timestamp >= 0 {
 		op.Records = []history.Record{{TopicID: op.TopicID, Partition: op.Partition, Offset: op.Offset, Timestamp: int64(got.Timestamp)}}

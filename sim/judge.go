@@ -121,6 +121,9 @@ func (w *World) finalLogs(internal map[uint64]bool, committed bool) []models.Log
 		l.End = max(l.End, op.HighWatermark, op.LogStart)
 		l.Records = append(l.Records, op.Records...)
 	}
+	for _, l := range logs { // retention may go on while the log is read
+		l.Records = slices.DeleteFunc(l.Records, func(r history.Record) bool { return r.Offset < l.Start })
+	}
 	list := w.heldLogs(logs, internal)
 	slices.SortFunc(list, func(a, b models.Log) int {
 		return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), cmp.Compare(a.Partition, b.Partition))
