@@ -17,10 +17,11 @@ const statesTopic = txn.TopicName
 // groups hold of positions. It is brought up to date by follow, before anybody
 // judges by it; what a step has brought is in the lists at the end.
 type transactionsBook struct {
-	states, offsets record.TopicID // 0: not there yet
-	shards          []*shardLog    // of both topics, by number of the partition
-	list            []*shardLog    // of transactions
-	logs            []*endsLog     // of all other partitions, by number
+	states, offsets record.TopicID  // 0: not there yet
+	looked          message.Version // of the image in which they were looked for last
+	shards          []*shardLog     // of both topics, by number of the partition
+	list            []*shardLog     // of transactions
+	logs            []*endsLog      // of all other partitions, by number
 	ids             map[string]txn.Transaction
 	each            map[txn.Identity]*transactionBook
 	given           map[txn.Identity]string // by which transactional id an identity was given out
@@ -103,7 +104,8 @@ func (b *transactionsBook) follow(w *World, out []effect.Effect) {
 
 // known looks whether there are internal topics.
 func (b *transactionsBook) known(w *World) bool {
-	if image := w.newest(); image != nil && (b.states == 0 || b.offsets == 0) {
+	if image := w.newest(); image != nil && (b.states == 0 || b.offsets == 0) && image.Version() != b.looked {
+		b.looked = image.Version()
 		if t := image.TopicNamed(statesTopic); t != nil {
 			b.states = t.ID
 		}

@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // Watched is the processor time of runs that were measured. To read a clock costs about
 // as much as the checking of a plain step: so that is done in some runs only, and at
@@ -22,24 +19,23 @@ const timedEvery = 7
 // processor was somebody else's.
 const longestStep = time.Millisecond
 
-// clockCost is what two looks at the clock on the wall take with nothing between them.
-// The clock of a thread's processor time would be the right one for steps, too, but
-// costs twenty times as much, and what comes behind it is slower.
-var clockCost = sync.OnceValue(func() time.Duration {
-	least := time.Hour
-	for range 1000 {
-		begun := time.Now()
-		least = min(least, time.Since(begun))
-	}
-	return least
-})
-
-// ofStep is what a step that took so long on the wall adds, with those it stands for.
+// ofStep is what the checking of a step that took so long on the wall adds, with the
+// steps that it stands for. The clock of a thread's processor time would be the right
+// one for steps, too, but costs twenty times as much, and what comes behind it is
+// slower.
 func ofStep(took time.Duration) time.Duration {
-	if took -= clockCost(); took < 0 || took > longestStep {
+	if took > longestStep {
 		return 0
 	}
 	return timedEvery * took
+}
+
+// ofClock is what two looks at that clock take with nothing between them, with the
+// steps that they stand for. It is measured where steps are, at every step but one that
+// is timed: a clock that has not been read for a while costs more than one in a loop.
+func ofClock() time.Duration {
+	begun := time.Now()
+	return ofStep(time.Since(begun))
 }
 
 // Share is the part of the time that checking took.

@@ -89,20 +89,18 @@ func (o *syncFirst) voter(w *World, n *Node, in effect.Input, out []effect.Effec
 			j.writes = append(j.writes, journalWrite{e.Seq, w.quorumOf(n).Last})
 		case effect.ReplaceQuorum:
 			j.writes = append(j.writes, journalWrite{e.Seq, w.quorumOf(n).Last})
-		case effect.Send:
-			if q, ok := e.Msg.(*message.Quorum); ok {
-				o.promise(w, n, j, e.To, q)
-			}
 		}
+	}
+	for _, m := range w.toldVoters(out) {
+		o.promise(w, n, j, m)
 	}
 }
 
-func (o *syncFirst) promise(w *World, n *Node, j *journalTail, to message.NodeID, q *message.Quorum) {
-	m, ok := readRaft(q.Data)
-	if !ok || m.reject {
+func (o *syncFirst) promise(w *World, n *Node, j *journalTail, m toldVoter) {
+	if m.reject {
 		return
 	}
-	v := w.quorumOf(n)
+	v, to := w.quorumOf(n), m.to
 	switch m.kind {
 	case raftVote:
 		to = n.node() // a candidate's own vote

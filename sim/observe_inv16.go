@@ -29,23 +29,11 @@ func (o *votes) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect)
 	if r, ok := in.(effect.Received); ok {
 		o.heard(w, n, r)
 	}
-	for _, e := range out {
-		send, ok := e.(effect.Send)
-		if !ok {
-			continue
-		}
-		q, ok := send.Msg.(*message.Quorum)
-		if !ok {
-			continue
-		}
-		m, ok := readRaft(q.Data)
-		if !ok {
-			continue
-		}
+	for _, m := range w.toldVoters(out) {
 		switch m.kind {
 		case raftVoteReply:
 			if !m.reject {
-				o.voted(w, n, m.term, send.To)
+				o.voted(w, n, m.term, m.to)
 			}
 		case raftVote:
 			o.voted(w, n, m.term, message.NodeID(n.id)) // a candidate votes for itself

@@ -52,19 +52,14 @@ func (o *heldEntries) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 	}
 	o.grow(n)
 	o.judge(w, n, w.quorumOf(n))
-	for _, e := range out {
-		if send, ok := e.(effect.Send); ok {
-			if q, ok := send.Msg.(*message.Quorum); ok {
-				o.confirmed(n, q)
-			}
-		}
+	for _, m := range w.toldVoters(out) {
+		o.confirmed(n, m)
 	}
 }
 
 // confirmed notes what a voter tells a leader.
-func (o *heldEntries) confirmed(n *Node, q *message.Quorum) {
-	m, ok := readRaft(q.Data)
-	if !ok || m.kind != raftAppendReply || m.reject {
+func (o *heldEntries) confirmed(n *Node, m toldVoter) {
+	if m.kind != raftAppendReply || m.reject {
 		return
 	}
 	s := &o.said[n.id]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/quorum"
 )
 
@@ -52,11 +53,16 @@ func newObservers() []Observer {
 // observe lets the book look at a step, and then every observer that has
 // something to see in it.
 func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
-	if took := w.options.checking; took != nil && w.stats.Steps%timedEvery == 0 {
-		begun := time.Now()
-		defer func() { *took += ofStep(time.Since(begun)) }()
+	if took := w.options.checking; took != nil {
+		switch w.stats.Steps % timedEvery {
+		case 0:
+			begun := time.Now()
+			defer func() { *took += ofStep(time.Since(begun)) }()
+		case timedEvery / 2:
+			*took -= ofClock()
+		}
 	}
-	w.quorum.known = false
+	w.quorum.known, w.quorum.read = false, false
 	w.book.stepped(w, n, in, out)
 	if w.witness != nil {
 		w.witness.stood(n)
@@ -80,6 +86,35 @@ type quorumSeen struct {
 	known bool
 	node  int32
 	view  quorum.View
+
+	read bool // told is of the step at hand
+	told []toldVoter
+}
+
+// toldVoter is a message of the engine that a voter sends in a step.
+type toldVoter struct {
+	to message.NodeID
+	raftMessage
+}
+
+// toldVoters are the messages of the engine in the step at hand, read once for all that
+// look at them. The list is good until the next step.
+func (w *World) toldVoters(out []effect.Effect) []toldVoter {
+	q := &w.quorum
+	if q.read {
+		return q.told
+	}
+	q.read, q.told = true, q.told[:0]
+	for _, e := range out {
+		if send, ok := e.(effect.Send); ok {
+			if m, ok := send.Msg.(*message.Quorum); ok {
+				if r, ok := readRaft(m.Data); ok {
+					q.told = append(q.told, toldVoter{send.To, r})
+				}
+			}
+		}
+	}
+	return q.told
 }
 
 // nowAndThen is how often a judge looks that is too dear to look each time:

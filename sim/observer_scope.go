@@ -23,7 +23,7 @@ const (
 	ofReplies                    // the node answers a client
 	ofAppends                    // the node appends to a log
 	ofCuts                       // a log is made, deleted, truncated, reset or trimmed
-	ofQuorum                     // the node's part in the quorum may have changed
+	ofQuorum                     // the node's part in the quorum may have changed, or is told to another
 	ofAny                        // every step is of this
 	scopes     = iota
 )
@@ -79,9 +79,12 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 		s |= ofQuorum
 	}
 	for _, e := range out {
-		switch e.(type) {
+		switch e := e.(type) {
 		case effect.Send:
 			s |= ofSends
+			if _, ok := e.Msg.(*message.Quorum); ok {
+				s |= ofQuorum
+			}
 		case effect.Reply:
 			s |= ofReplies
 		case effect.Append:
@@ -116,7 +119,7 @@ func (*damageSeen) Looks() scope         { return ofReads | ofReplicas }
 func (*syncFirst) Looks() scope          { return ofSaves | ofSends | ofReplies }
 func (*retentionBounds) Looks() scope    { return ofCuts | ofReplicas }
 func (*toldOfTruncations) Looks() scope  { return ofReplies }
-func (*votes) Looks() scope              { return ofQuorum | ofSends }
+func (*votes) Looks() scope              { return ofQuorum }
 func (*commitRule) Looks() scope         { return ofImages }
 func (*oneHistory) Looks() scope         { return ofImages }
 func (*oneOwner) Looks() scope           { return ofRequests | ofReplies }
