@@ -335,3 +335,77 @@ func TestMisuseIsExplained(t *testing.T) {
 	}
 	require.Empty(t, s.calls)
 }
+
+// A reader that asks for little at a time goes on asking while the application is busy,
+// or it is given that little with each poll, however much there is.
+func TestSmallFetchesAreFetchedAheadToo(t *testing.T) {
+	s := readingFrom(t, 0, func(c *Config) { c.PartitionFetchBytes = 1 }, ResetNone)
+	for i := range 50 {
+		s.fetched(message.FetchedPartition{HighWatermark: 50, Records: stored(record.Offset(i), 5, "a")})
+	}
+	require.Len(t, s.done[s.poll(100, 0)].Polled[0].Records, 50)
+}
+
+// twoOfOneBroker is a play whose client reads two partitions that one broker leads.
+func twoOfOneBroker(t *testing.T, change func(*Config)) *play {
+	s := newPlay(t, change)
+	s.image.Topics[0].Partitions[1].Leader = 1
+	s.do(func(op Op) Input {
+		return Assign{Op: op, Partitions: []Start{{Place{"orders", 0}, Position{Kind: AtOffset}}, {Place{"orders", 1}, Position{Kind: AtOffset}}}}
+	})
+	s.metadata()
+	return s
+}
+
+// both answers the fetch of both partitions: records of the first, none of the other.
+func (s *play) both(records []byte) {
+	c, r := next[*message.Fetch](s)
+	m := &message.FetchReply{}
+	for _, p := range r.Partitions {
+		e := message.FetchedPartition{ID: p.ID}
+		if p.ID == orders0 {
+			e.Records = records
+		}
+		m.Partitions = append(m.Partitions, e)
+	}
+	s.answer(c, m)
+}
+
+func TestPartitionsShareWhatIsFetchedAhead(t *testing.T) {
+	one := stored(0, 5, "a")
+	s := twoOfOneBroker(t, func(c *Config) { c.PrefetchBytes = 2 * int64(len(one)) })
+	s.both(one)
+	_, r := next[*message.Fetch](s)
+	require.Equal(t, []message.FetchPartition{{ID: orders1, LeaderEpoch: 5, LastEpoch: record.NoLeaderEpoch, MaxBytes: 1 << 20}}, r.Partitions)
+	require.Equal(t, int32(len(one)), r.MaxBytes)
+}
+
+func TestWhatIsPausedDoesNotTakeTheRoomOfOthers(t *testing.T) {
+	s := twoOfOneBroker(t, func(c *Config) { c.PrefetchBytes = 100 })
+	s.do(func(op Op) Input { return Pause{op, []Place{{"orders", 0}}} })
+	s.both(stored(0, 5, "a", string(make([]byte, 100))))
+	r := s.fetched(message.FetchedPartition{Records: stored(0, 5, "other")})
+	require.Len(t, r.Partitions, 1)
+	require.Equal(t, orders1, r.Partitions[0].ID)
+	require.Equal(t, []string{"orders/1 0=other"}, given(s.done[s.poll(9, 0)]))
+	s.do(func(op Op) Input { return Resume{Op: op} })
+	require.Empty(t, given(s.done[s.poll(9, 0)]), "it is fetched again")
+}
+
+// A position beyond the log is looked into once all that was fetched is handed over.
+// When that turns out to be another history, nothing is left to be handed over.
+func TestWhatWasFetchedAheadIsGivenUpWhileItIsHandedOver(t *testing.T) {
+	s := readingFrom(t, 0, nil, ResetNone)
+	s.fetched(message.FetchedPartition{Records: stored(0, 4, "a", "b")})
+	s.fetched(message.FetchedPartition{Code: message.OffsetOutOfRange})
+	require.Equal(t, 0, has[*message.Fetch](s), "what is there comes first")
+	s.moves(0, 2, 6)
+	s.do(func(op Op) Input { return Publish{Op: op, Topic: "new"} }) // has the metadata asked for
+	s.pass(message.Second)
+	s.metadata()
+	c, _ := next[*message.OffsetForLeaderEpoch](s)
+	s.answer(c, &message.OffsetForLeaderEpochReply{Partitions: []message.EpochAnswer{{ID: orders0, Epoch: 4, End: 1}}})
+	r := s.fetched(message.FetchedPartition{Records: stored(0, 4, "a")})
+	require.Equal(t, record.Offset(0), r.Partitions[0].Offset)
+	require.Equal(t, []string{"orders/0 0=a"}, given(s.done[s.poll(9, 0)]))
+}

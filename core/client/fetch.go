@@ -105,7 +105,7 @@ func (k *consumer) planFlow(f *flow, routes *[]route) {
 		}
 		f.checked = part.epoch
 	}
-	if !f.paused && !f.drain && !n.fetching && f.buffer.size < int64(k.c.cfg.PartitionFetchBytes) {
+	if !f.paused && !f.drain && !n.fetching && f.buffer.size < k.share() {
 		r.fetch = append(r.fetch, q)
 	}
 }
@@ -138,10 +138,31 @@ func (k *consumer) missing(f *flow) {
 	}
 }
 
+// share is what may be fetched ahead of each partition, so that none takes the room of
+// all others. How much a fetch brings at once is another matter: who asks for little at
+// a time may be far behind, and comes to the end by asking often.
+func (k *consumer) share() int64 {
+	return max(1, k.c.cfg.PrefetchBytes/int64(max(1, len(k.list))))
+}
+
+// room is how many bytes may be fetched ahead now. What is paused holds its own only as
+// long as nobody else needs it: the application may never come back for it.
+func (k *consumer) room() int64 {
+	for i := 0; i < len(k.list) && k.buffered >= k.c.cfg.PrefetchBytes; i++ {
+		if f := k.list[i]; f.paused && f.buffer.size > 0 {
+			f.unfetch()
+		}
+	}
+	return k.c.cfg.PrefetchBytes - k.buffered
+}
+
 // sendFetch fetches ahead, as far as the buffer allows.
 func (k *consumer) sendFetch(r *route) {
-	room := k.c.cfg.PrefetchBytes - k.buffered
-	if len(r.fetch) == 0 || room <= 0 {
+	if len(r.fetch) == 0 {
+		return
+	}
+	room := k.room()
+	if room <= 0 {
 		return
 	}
 	m := &message.Fetch{

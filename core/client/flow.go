@@ -159,13 +159,18 @@ func (f *flow) seen(high, low record.Offset) {
 	f.high, f.low = max(f.high, high), max(f.low, low)
 }
 
+// unfetch goes back to what the application has: all that was fetched ahead is fetched
+// again, once it is known that the leader has what comes before.
+func (f *flow) unfetch() {
+	f.discard()
+	f.drain = false // there is nothing left to hand over first
+	f.at, f.atEpoch, f.checked = f.given, f.givenEpoch, record.NoLeaderEpoch
+}
+
 // diverged takes in that the leader's history and what was read part at end.
 func (f *flow) diverged(end message.EpochEnd) {
 	if f.at > f.given {
-		// What was fetched ahead may not be true any more: go back to what the
-		// application has, and check that.
-		f.discard()
-		f.at, f.atEpoch, f.checked = f.given, f.givenEpoch, record.NoLeaderEpoch
+		f.unfetch() // it may not be true any more: check what the application has
 		return
 	}
 	if before, ok := f.k.handing.of(f); ok {
