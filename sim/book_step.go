@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
@@ -110,6 +112,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		if k := len(l.batches); k == 0 || l.batches[k-1].End() != f.End {
 			l.batches = append(l.batches[:0], f.Headers...)
 		}
+		r.recall(f)
 		r.durable, r.told, r.cut = f.End, f.End, 0
 		r.forgetful = f.Damage != "" && len(f.Checkpoint) == 0 && f.Start > 0
 		r.verified, r.knew = min(r.verified, f.End), min(r.knew, f.End)
@@ -122,6 +125,29 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 	}
 	b.node(n.id).torn = nil
 	b.meta.started(n)
+}
+
+// recall takes in that a recovery begins a log below what the account knows of it: of
+// what is retired it forgets the batches, and on the disk they stay as long as their
+// file does. As far as recovery does not show them they are those that are committed
+// there: nothing else is ever retired.
+func (r *replicaBook) recall(f *effect.RecoveredLog) {
+	l := &r.disk
+	first := f.End
+	if len(l.batches) > 0 {
+		first = l.batches[0].BaseOffset
+	}
+	for _, older := range [][]record.Header{f.Headers, r.part.committed} {
+		older = (&logFacts{batches: older}).from(f.Start)
+		k := 0
+		for k < len(older) && older[k].End() <= first {
+			k++
+		}
+		if k > 0 && older[k-1].End() == first {
+			l.batches = slices.Concat(older[:k], l.batches)
+			first = older[0].BaseOffset
+		}
+	}
 }
 
 // setAside keeps what recovery does not trust of a damaged log: it stays on the disk

@@ -89,6 +89,13 @@ func (*exactRecovery) comesBack(w *World, n *Node, r *replicaBook, f *effect.Rec
 
 // content holds recovered headers against what was written.
 func (o *exactRecovery) content(w *World, n *Node, r *replicaBook, l *logFacts, headers []record.Header) {
+	first := l.end
+	if len(l.batches) > 0 {
+		first = l.batches[0].BaseOffset
+	}
+	for ; len(headers) > 0 && headers[0].End() <= first; headers = headers[1:] {
+		o.comesBackWhole(w, n, r, &headers[0])
+	}
 	if len(headers) == 0 {
 		return
 	}
@@ -98,6 +105,16 @@ func (o *exactRecovery) content(w *World, n *Node, r *replicaBook, l *logFacts, 
 			w.fail("INV-11", n.id, "recovery finds other records than were written", "node %d recovers in partition %s a batch of epoch %d at %d, where one of epoch %d at %d was written", n.id, r.part.id, headers[i].LeaderEpoch, headers[i].BaseOffset, written[i].LeaderEpoch, written[i].BaseOffset)
 			return
 		}
+	}
+}
+
+// comesBackWhole judges a batch that is retired, and of which the account of the log
+// knows no more: its leader has written it.
+func (o *exactRecovery) comesBackWhole(w *World, n *Node, r *replicaBook, h *record.Header) {
+	switch first := r.part.links.at(link{h.LeaderEpoch, h.BaseOffset}); {
+	case first == nil && r.part.off():
+	case first == nil || first.end != h.End() || first.crc != h.CRC:
+		w.fail("INV-11", n.id, "recovery finds other records than were written", "node %d recovers in partition %s a batch of epoch %d at %d that nobody wrote", n.id, r.part.id, h.LeaderEpoch, h.BaseOffset)
 	}
 }
 

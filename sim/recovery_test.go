@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -134,6 +136,52 @@ func TestWhatWasSetAsideIsFoundAgainWithoutItsMark(t *testing.T) {
 				s.refused("INV-11", it.words)
 			}
 			s.passed()
+		})
+	}
+}
+
+// Of what is retired the account forgets the batches. Without the mark of the log start a
+// recovery begins with the first file, and finds some of them again.
+func TestWhatIsRetiredIsFoundAgainWithoutItsMark(t *testing.T) {
+	a, b, c, d := batch(0, 1, "a"), batch(1, 1, "b"), batch(2, 1, "c"), batch(3, 1, "d")
+	told := func(start record.Offset, batches ...[]byte) effect.RecoveredLog {
+		l := recovered(4, batches...)
+		l.Start, l.Damage = start, "the marks were lost"
+		return l
+	}
+	for name, it := range map[string]struct {
+		found effect.RecoveredLog
+		knows []record.Header // then
+		words string
+	}{
+		"all of it":          {told(0, a, b, c, d), []record.Header{header(a), header(b), header(c), header(d)}, ""},
+		"some of it":         {told(1, b, c, d), []record.Header{header(b), header(c), header(d)}, ""},
+		"not shown":          {told(1, d), []record.Header{header(b), header(c), header(d)}, ""},
+		"shown in part":      {told(0, b, c, d), []record.Header{header(a), header(b), header(c), header(d)}, ""},
+		"nothing":            {told(3, d), []record.Header{header(d)}, ""},
+		"another one":        {told(1, batch(1, 1, "x"), c, d), nil, "a batch of epoch 1 at 1 that nobody wrote"},
+		"one of other times": {told(1, batch(1, 2, "b"), c, d), nil, "a batch of epoch 2 at 1 that nobody wrote"},
+		"another one behind": {told(1, b, c, batch(3, 1, "x")), nil, "at 3, where one of epoch 1 at 3 was written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			r := s.holds(1, d)
+			r.memory.start, r.disk.start = 3, 3
+			for _, h := range []record.Header{header(a), header(b), header(c), header(d)} {
+				r.part.committed = append(r.part.committed, h)
+				r.part.links.put(h.LeaderEpoch, origin{base: h.BaseOffset, end: h.End(), crc: h.CRC})
+			}
+			r.part.high = 4
+			s.atlas.damage(s.nodes[1], "5-0/00000000000000000000.log")
+			s.found(it.found)
+			if it.words != "" {
+				s.refused("INV-11", it.words)
+				return
+			}
+			s.passed()
+			s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{it.found}})
+			require.Equal(t, it.knows, r.memory.from(it.found.Start))
+			require.EqualValues(t, 4, r.part.inCommon(&r.memory))
 		})
 	}
 }
