@@ -21,7 +21,7 @@ import (
 // readers do one thing after the other: what comes due while an earlier one is
 // open follows at its end; but a seek comes with the poll before it. What comes due while the process is down is left
 // out. When the run comes to rest members poll on, so that they may reach the
-// end of their partitions.
+// end of their partitions, and a transactor commits once more.
 type ClientOp struct {
 	At Span `json:"at"`
 	// Do is "publish"; "poll", "commit", "seek", "pause", "resume", "close" of members;
@@ -49,8 +49,12 @@ var doings = map[Role][]string{
 
 // listed says that a client does what its plan lists and nothing else.
 func (u *user) listed() bool {
-	return u.plan.Ops != nil && (!u.plan.Role.joins() || u.world.phase < resting)
+	return u.plan.Ops != nil && (!u.plan.Role.goesOnAtRest() || u.world.phase < resting)
 }
+
+// goesOnAtRest says that a client of a role does not stop when the run comes to rest:
+// it comes to the end of its work, or proves that it could.
+func (r Role) goesOnAtRest() bool { return r.joins() || r == Transactor }
 
 // note records what a client does, when somebody wants to know.
 func (u *user) note(op ClientOp) {
@@ -88,10 +92,10 @@ func (u *user) takeList() *ClientOp {
 	return &u.plan.Ops[u.listAt-1]
 }
 
-// restList lets members go on when the run comes to rest.
+// restList lets those go on who have followed a list, when the run comes to rest.
 func (w *World) restList() {
 	for _, u := range w.clients {
-		if u.up && u.plan.Ops != nil && u.plan.Role.joins() {
+		if u.up && u.plan.Ops != nil && u.plan.Role.goesOnAtRest() {
 			u.next(Millisecond)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 )
 
@@ -63,4 +65,44 @@ func TestAWorkerTakesMoreAgainWhenItsTransactionsEndSoonEnough(t *testing.T) {
 		require.Equal(t, committed, k.told(u, &openOp{what: opEnd, of: x}, &client.Result{Outcome: client.OK}))
 		require.Equal(t, c.most, k.most(u), "%+v", c)
 	}
+}
+
+// At rest a transactor that has committed nothing since the last fault is not done: it
+// makes transactions until one commits.
+func TestATransactorProvesAtRestThatItCanGoOn(t *testing.T) {
+	s := newStage(t)
+	s.transacted, s.phase, s.now = true, resting, 100*Second
+	plan := ClientPlan{ID: 1, Role: Transactor, Topics: []string{"there", "deleted"}, Transactional: "orders"}
+	u := s.clients[0]
+	u.plan, u.up = &plan, true
+	k := &transactor{}
+	u.script = k
+	exists := func(topics ...string) {
+		image := metadata.NewImage()
+		for i, name := range topics {
+			require.NoError(t, image.Apply(message.Version(i+1), &message.Change{Topic: &message.TopicChange{ID: record.TopicID(i + 1), Name: name}}))
+		}
+		s.book.meta.image = image
+	}
+	says := func() string { waits, _ := k.idle(u); return waits }
+	exists("there")
+	healed := s.plan.Phases.Warm + s.plan.Phases.Faults
+	const none = "committed no transaction since the last fault"
+	require.Equal(t, none, says())
+	require.Equal(t, []string{"there"}, k.topics(u), "what was deleted is not waited for")
+	u.committedAt = healed - 1
+	require.Equal(t, none, says())
+	k.now = &transaction{since: s.now}
+	require.Equal(t, none, says(), "it tries")
+	k.now.since = s.now - lately
+	require.Equal(t, "a transaction that does not end", says())
+	k.now = nil
+	u.committedAt = healed
+	require.Empty(t, says())
+	u.committedAt = 0
+	plan.Count, k.made = 3, 3
+	require.Empty(t, says(), "it has made all that it should")
+	plan.Count = 0
+	exists()
+	require.Empty(t, says(), "it has nowhere to publish")
 }

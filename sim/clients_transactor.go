@@ -36,23 +36,55 @@ func (t *transactor) act(u *user, arg uint64) {
 	switch {
 	case u.listed() && w.phase <= draining:
 		t.actListed(u)
-	case t.now != nil || w.phase > draining || u.plan.Count > 0 && t.made >= int64(u.plan.Count):
-	case u.naps():
+	case t.now != nil || w.phase > draining && !t.owes(u) || t.enough(u):
+	case w.phase > draining && w.hindered(u), w.phase <= draining && u.naps():
 		u.next(u.some(u.plan.Every))
 	default:
 		t.start(u)
 	}
 }
 
+// enough says that it has made as many transactions as its plan says.
+func (t *transactor) enough(u *user) bool {
+	return u.plan.Count > 0 && t.made >= int64(u.plan.Count)
+}
+
+// owes says that it has still to prove that it can go on: by a transaction that has
+// committed since the last fault ended, in topics that are there.
+func (t *transactor) owes(u *user) bool {
+	p := &u.world.plan.Phases
+	return u.committedAt < p.Warm+p.Faults && !t.enough(u) && len(t.topics(u)) > 0
+}
+
+// topics are those into which it publishes: at rest what was deleted does not come
+// back.
+func (t *transactor) topics(u *user) []string {
+	w := u.world
+	if w.phase <= draining {
+		return u.plan.Topics
+	}
+	var there []string
+	for _, name := range u.plan.Topics {
+		if w.newest().TopicNamed(name) != nil {
+			there = append(there, name)
+		}
+	}
+	return there
+}
+
 // spurt publishes some of what the transaction shall hold.
 func (t *transactor) spurt(u *user) {
-	n := t.left
+	n, topics := t.left, t.topics(u)
+	if len(topics) == 0 {
+		t.transacted(u, t.finish(u, false))
+		return
+	}
 	if n > 1 && u.random.OneIn(2) {
 		n = int(u.random.Between(1, int64(n)))
 	}
 	batch := make(client.Inputs, 0, n)
 	for range n {
-		op := ClientOp{Do: "publish", Topic: u.plan.Topics[u.random.Below(int64(len(u.plan.Topics)))]}
+		op := ClientOp{Do: "publish", Topic: topics[u.random.Below(int64(len(topics)))]}
 		if u.plan.Keys > 0 {
 			op.Key = "k" + strconv.Itoa(int(u.random.Below(int64(u.plan.Keys))))
 		}
@@ -144,4 +176,10 @@ func (t *transactor) transacted(u *user, so course) {
 
 func (t *transactor) event(*user, *client.Event) {}
 
-func (t *transactor) idle(*user) (string, bool) { return t.waits() }
+// idle: it has ended what it has begun, and can go on.
+func (t *transactor) idle(u *user) (string, bool) {
+	if t.owes(u) && (t.now == nil || u.world.now-t.now.since < lately) {
+		return "committed no transaction since the last fault", false
+	}
+	return t.waits()
+}
