@@ -110,7 +110,8 @@ func (l *lifecycle) redirect(now message.Time, hint message.NodeID) {
 
 // registered takes the answer to a registration; it says whether there was one
 // to wait for and the controller has committed it. An answer to another run is
-// stale and changes nothing (INV-22).
+// stale and changes nothing (INV-22); nor does one to an earlier report of damage:
+// the controller may never have got the later one.
 func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply, out *effect.Out) bool {
 	if m.Incarnation != l.cfg.Incarnation || l.phase != registering && !l.again {
 		return false
@@ -120,6 +121,9 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 	}
 	switch m.Code {
 	case message.None:
+		if m.Report != l.report {
+			return false
+		}
 		again := l.again && m.Epoch == l.epoch
 		l.again = false
 		if again {

@@ -12,6 +12,7 @@ func foldCluster(r *rolling, m message.Message) {
 		r.fold(m.Report)
 	case *message.RegisterBrokerReply:
 		r.fold(m.Incarnation)
+		r.fold(m.Report)
 		r.pair(int64(m.Code), int64(m.Epoch))
 		r.fold(uint64(m.Controller))
 	case *message.BrokerHeartbeat:
@@ -80,6 +81,7 @@ func foldChange(r *rolling, c *message.Change) {
 		r.flag(b.Fenced)
 		r.flag(b.ShuttingDown)
 		r.flag(b.Draining)
+		r.fold(b.Report)
 	case c.Topic != nil:
 		r.fold(uint64(c.Topic.ID))
 		r.text(c.Topic.Name)

@@ -18,7 +18,7 @@ import (
 // needed, because what counted as committed was flushed, but for partitions
 // whose log it cannot vouch for; with another disk, for none.
 func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *decision {
-	reply := &message.RegisterBrokerReply{Incarnation: m.Incarnation, Controller: c.id}
+	reply := &message.RegisterBrokerReply{Incarnation: m.Incarnation, Report: m.Report, Controller: c.id}
 	d := &decision{reply: reply}
 	old := c.image.Broker(m.Node)
 	switch {
@@ -30,8 +30,10 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		return d
 	case old != nil && old.Incarnation == m.Incarnation:
 		reply.Epoch = old.Epoch
-		if c.news(m) {
-			d.changes = c.disown(m.Node, m.Damaged)
+		if news(old, m) {
+			state := *old
+			state.Report = m.Report
+			d.changes = append(c.disown(m.Node, m.Damaged), message.Change{Broker: &state})
 		}
 		return d
 	case slices.Contains(c.active.superseded[m.Node], m.Incarnation):
@@ -46,10 +48,9 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 		return d
 	}
 	reply.Epoch = message.BrokerEpoch(c.quorum.Next())
-	c.active.reported[m.Node] = report{m.Incarnation, m.Report}
 	d.changes = append(d.changes, message.Change{Broker: &message.BrokerChange{
 		Node: m.Node, Epoch: reply.Epoch, Incarnation: m.Incarnation, DiskID: m.DiskID,
-		Address: m.Address, Rack: m.Rack, Fenced: true, Draining: old != nil && old.Draining,
+		Address: m.Address, Rack: m.Rack, Fenced: true, Draining: old != nil && old.Draining, Report: m.Report,
 	}})
 	if old == nil {
 		return d
@@ -67,24 +68,12 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 	return d
 }
 
-// report is one report of damage by a run of a broker: see RegisterBroker.Report.
-type report struct{ incarnation, number uint64 }
-
 // news says whether a registration of a run that is registered tells of damage that
 // was found since. A repeat, which waited here or came late, must change nothing: the
 // replica may have been put in order since, be back in sync, or lead by an operator's
-// choice. What a run says first is in the entry that registers it. A controller that
-// is new knows nothing of the later reports, and takes one of them once more.
-func (c *Controller) news(m *message.RegisterBroker) bool {
-	last := c.active.reported[m.Node]
-	if last.incarnation != m.Incarnation {
-		last.number = 0
-	}
-	if m.Report <= last.number {
-		return false
-	}
-	c.active.reported[m.Node] = report{m.Incarnation, m.Report}
-	return true
+// choice. What was taken stands in the image, so that the next controller knows it, too.
+func news(registered *message.BrokerChange, m *message.RegisterBroker) bool {
+	return m.Report > registered.Report
 }
 
 // disown takes a running broker out of the in-sync and eligible sets of

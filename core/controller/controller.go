@@ -82,7 +82,6 @@ type active struct {
 
 	balanceAt  message.Time
 	superseded map[message.NodeID][]uint64 // incarnations that a newer one replaced
-	reported   map[message.NodeID]report   // what was last taken of damage that brokers have found
 
 	moved []record.PartitionID // moves to look at; see move.go
 	drain bool                 // something may have to leave a broker that is being drained

@@ -144,7 +144,6 @@ func (c *Controller) lead(now message.Time, out *effect.Out) {
 			expireAt:   message.Never,
 			balanceAt:  message.Never,
 			superseded: map[message.NodeID][]uint64{},
-			reported:   map[message.NodeID]report{},
 		}
 		c.renew(now)
 		c.balanceLater(now)

@@ -133,6 +133,35 @@ func TestARepeatedReportOfDamageChangesNothing(t *testing.T) {
 	require.Equal(t, "leader 12 epoch 0/5 isr [12]", w.state(bad))
 }
 
+// What was taken of damage is in the log of the controllers: the next one takes
+// no repeat of it for news.
+func TestTheNextControllerKnowsWhatWasReported(t *testing.T) {
+	w := newWorld(t, 13, 3, 2, Config{BalanceAfter: -1})
+	w.ready()
+	bad := p0(w.create("bad", []message.NodeID{12, 11}))
+	b := w.brokers[11]
+	report := func(number uint64) {
+		w.post(11, w.boss().id, &message.RegisterBroker{
+			ClusterID: "test", Node: 11, Incarnation: b.incarnation, DiskID: b.disk, Damaged: []record.PartitionID{bad}, Report: number,
+		})
+		w.pass(message.Second)
+	}
+	report(3)
+	require.Equal(t, "leader 12 epoch 0/1 isr [12]", w.state(bad))
+	require.Equal(t, message.None, w.propose(bad, 12, 11))
+	first := w.boss().id
+	w.crashVoter(first)
+	w.ready()
+	require.NotEqual(t, first, w.boss().id)
+	report(3)
+	require.Equal(t, "leader 12 epoch 0/2 isr [12 11]", w.state(bad), "the same once more")
+	report(4)
+	require.Equal(t, "leader 12 epoch 0/3 isr [12]", w.state(bad))
+	w.startBroker(11)
+	w.ready()
+	require.Zero(t, w.boss().image.Broker(11).Report, "another run begins anew")
+}
+
 func TestALeaderIsElectedUncleanlyOnlyOnRequest(t *testing.T) {
 	w := newWorld(t, 5, 1, 3, Config{BalanceAfter: -1})
 	w.ready()

@@ -32,6 +32,8 @@ type BrokerChange struct {
 	Fenced       bool
 	ShuttingDown bool
 	Draining     bool // its replicas go to others, and it gets none
+	// Report is the last of RegisterBroker.Report that was taken from this run.
+	Report uint64
 }
 
 // TopicChange makes a topic or changes its settings.

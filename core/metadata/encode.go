@@ -29,6 +29,7 @@ const (
 	kindDraining     = 10
 	kindRemoveBroker = 11
 	kindThrottle     = 12
+	kindReported     = 13 // a broker that found damage while it ran, drained or not
 )
 
 // Encode gives the stored form of changes, as it stands in the entries and
@@ -49,6 +50,9 @@ func encodeChange(to []byte, c *message.Change) []byte {
 		return encodeMove(append(to, kindMove), c.Partition)
 	case c.Partition != nil:
 		return encodePartition(append(to, kindPartition), c.Partition)
+	case c.Broker != nil && c.Broker.Report > 0:
+		to = encodeBroker(append(to, kindReported), c.Broker)
+		return pack.Uint(pack.Bool(to, c.Broker.Draining), c.Broker.Report)
 	case c.Broker != nil && c.Broker.Draining:
 		return encodeBroker(append(to, kindDraining), c.Broker)
 	case c.Broker != nil:
@@ -159,6 +163,9 @@ func decodeChange(r *pack.Reader, c *message.Change) {
 	case kindDraining:
 		c.Broker = decodeBroker(r)
 		c.Broker.Draining = true
+	case kindReported:
+		c.Broker = decodeBroker(r)
+		c.Broker.Draining, c.Broker.Report = r.Bool(), r.Uint()
 	case kindRemoveBroker:
 		c.RemoveBroker = decodeRemoveBroker(r)
 	case kindThrottle:

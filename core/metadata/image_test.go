@@ -214,7 +214,10 @@ func draw(rt *rapid.T, m *Image, v message.Version) message.Change {
 	id := record.TopicID(rapid.IntRange(1, int(v)).Draw(rt, "topic"))
 	switch rapid.IntRange(0, 5).Draw(rt, "kind") {
 	case 0:
-		return registered(node, message.BrokerEpoch(v))
+		change := registered(node, message.BrokerEpoch(v))
+		change.Broker.Draining = rapid.Bool().Draw(rt, "draining")
+		change.Broker.Report = rapid.Uint64Range(0, 2).Draw(rt, "report")
+		return change
 	case 1:
 		return topic(record.TopicID(v), rapid.StringN(1, 3, 9).Draw(rt, "name"))
 	case 2:

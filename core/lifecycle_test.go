@@ -1,0 +1,47 @@
+package core
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
+)
+
+// A broker finds damage, and tells the controller of it; it finds more, and that
+// message is lost. The answer to the first, which comes then, is no answer to the
+// second: the controller may still take what is damaged for complete. So the broker
+// asks on until it is told that the later report is known.
+func TestAnAnswerToAnEarlierReportOfDamageIsNone(t *testing.T) {
+	bad := []record.PartitionID{{Topic: 5}}
+	l := newLifecycle(Config{ID: 2, ClusterID: "c", Address: "host:2", Voters: []message.NodeID{1}, Incarnation: 9}, 2, chance.New(1), 0)
+	asks := func(now message.Time) []effect.Effect {
+		var out effect.Out
+		l.due = now
+		l.tick(now, 0, func() []record.PartitionID { return bad }, &out)
+		return out.List
+	}
+	registration := func(report uint64) []effect.Effect {
+		return []effect.Effect{effect.Send{To: 1, Msg: &message.RegisterBroker{
+			ClusterID: "c", Node: 2, Incarnation: 9, DiskID: 2, Address: "host:2", Damaged: bad, Report: report,
+		}}}
+	}
+	answer := func(report uint64) bool {
+		return l.registered(3, &message.RegisterBrokerReply{Incarnation: 9, Report: report, Epoch: 7}, &effect.Out{})
+	}
+	require.Equal(t, registration(0), asks(1))
+	require.True(t, answer(0))
+
+	l.reregister()
+	require.Equal(t, registration(1), asks(4))
+	l.reregister()
+	require.Equal(t, registration(2), asks(5))
+	require.False(t, answer(1), "the controller need not know of the second")
+	require.Equal(t, registration(2), asks(6))
+	require.True(t, answer(2))
+	require.False(t, answer(2), "nothing is asked any more")
+	require.Equal(t, []effect.Effect{effect.Send{To: 1, Msg: &message.BrokerHeartbeat{Node: 2, Epoch: 7}}}, asks(7))
+}
