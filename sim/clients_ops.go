@@ -21,7 +21,8 @@ import (
 // readers do one thing after the other: what comes due while an earlier one is
 // open follows at its end; but a seek comes with the poll before it. What comes due while the process is down is left
 // out. When the run comes to rest members poll on, so that they may reach the
-// end of their partitions, and a transactor commits once more.
+// end of their partitions, a transaction that is still open is committed, and a
+// transactor commits once more.
 type ClientOp struct {
 	At Span `json:"at"`
 	// Do is "publish"; "poll", "commit", "seek", "pause", "resume", "close" of members;
@@ -92,11 +93,16 @@ func (u *user) takeList() *ClientOp {
 	return &u.plan.Ops[u.listAt-1]
 }
 
-// restList lets those go on who have followed a list, when the run comes to rest.
+// restList lets those go on who have followed a list, when the run comes to rest. A
+// transaction that the list has left open ends.
 func (w *World) restList() {
 	for _, u := range w.clients {
-		if u.up && u.plan.Ops != nil && u.plan.Role.goesOnAtRest() {
-			u.next(Millisecond)
+		if !u.up || u.plan.Ops == nil || !u.plan.Role.goesOnAtRest() {
+			continue
+		}
+		u.next(Millisecond)
+		if t, ok := u.script.(interface{ endsSoon(*user) }); ok {
+			t.endsSoon(u)
 		}
 	}
 }

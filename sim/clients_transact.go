@@ -49,6 +49,13 @@ func (t *transacting) later(u *user, d Span, what uint64) {
 	u.world.in(d, event{kind: evScript, place: u.index, run: u.run, arg: what | uint64(t.now.number)<<8})
 }
 
+// endsSoon has the present transaction ended, when nobody has asked for that.
+func (t *transacting) endsSoon(u *user) {
+	if t.now != nil && t.now.began && t.now.verb == "" {
+		t.later(u, Millisecond, scriptEnds)
+	}
+}
+
 // due says whether an action is meant for the transaction that is open, and what
 // it is.
 func (t *transacting) due(arg uint64) (what uint64, ok bool) {

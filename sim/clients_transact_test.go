@@ -106,3 +106,23 @@ func TestATransactorProvesAtRestThatItCanGoOn(t *testing.T) {
 	exists()
 	require.Empty(t, says(), "it has nowhere to publish")
 }
+
+// A list may leave a transaction open, or end before that has begun: at rest it is
+// committed.
+func TestATransactionThatAListLeavesOpenEndsAtRest(t *testing.T) {
+	for _, begin := range []Span{9 * Second, 10*Second - 1} {
+		plan := scripted()
+		plan.Script, plan.Faults, plan.Cluster.TransactionShards = nil, nil, 1
+		plan.Topics = append(plan.Topics, TopicPlan{Name: "o", Partitions: 1, Replication: 3, MinInsync: 2})
+		plan.Clients = append(plan.Clients,
+			ClientPlan{ID: 2, Role: Transactor, Topics: []string{"t"}, Transactional: "x", Limit: 100 * Second, Ops: []ClientOp{
+				{At: begin, Do: "begin"}, {At: begin, Do: "publish", Topic: "t"},
+			}},
+			ClientPlan{ID: 3, Role: Worker, Topics: []string{"t"}, Into: []string{"o"}, Group: "g", Reset: "earliest", Transactional: "y", Limit: 100 * Second, Ops: []ClientOp{
+				{At: 8 * Second, Do: "poll", Count: 1}, {At: begin, Do: "begin"}, {At: begin, Do: "work", Count: 1},
+			}})
+		require.NoError(t, plan.Validate())
+		r := Run(plan, Options{})
+		require.Nil(t, r.Failure)
+	}
+}
