@@ -37,7 +37,8 @@ type node struct {
 	ready     []*lane // lanes that have something for this broker
 	producing int     // produce requests without an answer
 	dirty     bool    // is in Client.dirty
-	fetching  bool    // a fetch is out
+	fetching  bool    // a fetch is out, which may be held back until there is something
+	catching  bool    // and one that is answered at once
 }
 
 // usable says that the node can be sent to now.

@@ -77,7 +77,7 @@ type Config struct {
 	// PrefetchBytes bounds what is fetched ahead of the application: beyond it
 	// no fetch is sent. The partitions that are read share it evenly, and a reply
 	// may bring one of them beyond its share. Replies that are on their way come on
-	// top, at most one of each broker. What was fetched of a paused partition is
+	// top, at most two of each broker. What was fetched of a paused partition is
 	// dropped when others need the room. Default 16 MiB.
 	PrefetchBytes int64
 	// Isolation chooses what may be read. Default ReadUncommitted: all below

@@ -364,7 +364,7 @@ func (s *play) both(records []byte) {
 	for _, p := range r.Partitions {
 		e := message.FetchedPartition{ID: p.ID}
 		if p.ID == orders0 {
-			e.Records = records
+			e.Records, e.HighWatermark = records, 3
 		}
 		m.Partitions = append(m.Partitions, e)
 	}
@@ -408,4 +408,50 @@ func TestWhatWasFetchedAheadIsGivenUpWhileItIsHandedOver(t *testing.T) {
 	r := s.fetched(message.FetchedPartition{Records: stored(0, 4, "a")})
 	require.Equal(t, record.Offset(0), r.Partitions[0].Offset)
 	require.Equal(t, []string{"orders/0 0=a"}, given(s.done[s.poll(9, 0)]))
+}
+
+// A fetch that the broker holds back, as one partition has nothing, holds no other up.
+func TestAFetchThatIsHeldBackHoldsNoOtherUp(t *testing.T) {
+	one := stored(0, 5, "a")
+	s := twoOfOneBroker(t, func(c *Config) { c.PrefetchBytes = 2 * int64(len(one)) })
+	more := func(at, high record.Offset) {
+		r := s.fetched(message.FetchedPartition{HighWatermark: high, Records: stored(at, 5, "a")})
+		require.Equal(t, message.Duration(0), r.MaxWait, "it may not be held back either")
+		require.Equal(t, []message.FetchPartition{{ID: orders0, LeaderEpoch: 5, Offset: at, LastEpoch: 5, MaxBytes: 1 << 20}}, r.Partitions)
+	}
+	s.both(one)
+	held, r := next[*message.Fetch](s)
+	require.Len(t, r.Partitions, 1, "there is enough of the first, for now")
+	require.Equal(t, 500*message.Millisecond, r.MaxWait)
+
+	require.Equal(t, []string{"orders/0 0=a"}, given(s.done[s.poll(9, 0)]))
+	require.Empty(t, given(s.done[s.poll(9, 0)]))
+	more(1, 3)
+	require.Equal(t, []string{"orders/0 1=a"}, given(s.done[s.poll(9, 0)]))
+	require.Empty(t, given(s.done[s.poll(9, 0)]))
+	more(2, 3)
+	require.Equal(t, []string{"orders/0 2=a"}, given(s.done[s.poll(9, 0)]))
+	require.Empty(t, given(s.done[s.poll(9, 0)]))
+	require.Equal(t, 0, has[*message.Fetch](s), "that was all: it waits with the other")
+	s.answer(held, &message.FetchReply{Partitions: []message.FetchedPartition{{ID: orders1}}})
+	_, r = next[*message.Fetch](s)
+	require.Len(t, r.Partitions, 2)
+	require.Equal(t, 0, has[*message.Fetch](s))
+}
+
+// Neither does one that was sent before a Seek.
+func TestAfterASeekNobodyWaitsForTheFetchBefore(t *testing.T) {
+	s := readingFrom(t, 0, nil, ResetNone)
+	old, _ := next[*message.Fetch](s)
+	s.do(func(op Op) Input { return Seek{op, Start{Place{"orders", 0}, Position{Kind: AtOffset, Offset: 50}}} })
+	c, r := next[*message.Fetch](s)
+	require.Equal(t, record.Offset(50), r.Partitions[0].Offset)
+	require.Equal(t, message.Duration(0), r.MaxWait)
+	s.answer(c, &message.FetchReply{Partitions: []message.FetchedPartition{{ID: orders0, HighWatermark: 50}}})
+	require.Equal(t, 0, has[*message.Fetch](s), "there is nothing: it does not ask again and again")
+	s.answer(old, &message.FetchReply{Partitions: []message.FetchedPartition{{ID: orders0, Records: stored(0, 5, "old")}}})
+	_, r = next[*message.Fetch](s)
+	require.Equal(t, record.Offset(50), r.Partitions[0].Offset)
+	require.Equal(t, 500*message.Millisecond, r.MaxWait)
+	require.Empty(t, given(s.done[s.poll(1, 0)]))
 }

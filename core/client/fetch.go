@@ -40,7 +40,8 @@ func (k *consumer) settle() {
 }
 
 // plan goes over the flows and sends what they need: per node one fetch at a
-// time, and questions for offsets and for ends of epochs.
+// time, and another for those that it had to leave out; and questions for offsets
+// and for ends of epochs.
 func (k *consumer) plan() {
 	if len(k.awaited) > 0 {
 		k.placeAwaited()
@@ -105,9 +106,16 @@ func (k *consumer) planFlow(f *flow, routes *[]route) {
 		}
 		f.checked = part.epoch
 	}
-	if !f.paused && !f.drain && !n.fetching && f.buffer.size < k.share() {
+	if !f.paused && !f.drain && n.takes(f) && f.buffer.size < k.share() {
 		r.fetch = append(r.fetch, q)
 	}
+}
+
+// takes says whether a fetch of the flow may be sent. One that is held back for lack of
+// records must not keep those waiting that are there: of a partition that had too much
+// ahead when it was sent, or that is read from elsewhere since.
+func (n *node) takes(f *flow) bool {
+	return f.fetcher != n && (!n.fetching || !n.catching && f.more)
 }
 
 func routeTo(routes *[]route, n *node) *route {
@@ -170,22 +178,29 @@ func (k *consumer) sendFetch(r *route) {
 		Isolation: k.c.cfg.Isolation, Partitions: make([]message.FetchPartition, len(r.fetch)),
 	}
 	for i, q := range r.fetch {
+		q.flow.fetcher = r.node
 		m.Partitions[i] = message.FetchPartition{ID: q.flow.id, LeaderEpoch: q.epoch, Offset: q.at,
 			LastEpoch: q.flow.atEpoch, MaxBytes: k.c.cfg.PartitionFetchBytes}
 	}
-	n, asked := r.node, r.fetch
-	n.fetching = true
-	k.c.send(n.target(), m, k.c.cfg.FetchWait+k.c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
-		n.fetching = false
-		k.fetched(asked, reply, how)
+	n, asked, out := r.node, r.fetch, &r.node.fetching
+	if n.fetching {
+		out, m.MaxWait = &n.catching, 0
+	}
+	*out = true
+	k.c.send(n.target(), m, m.MaxWait+k.c.cfg.RequestTimeout, func(reply message.Reply, how ending) {
+		*out = false
+		k.fetched(n, asked, reply, how)
 	})
 }
 
-func (k *consumer) fetched(asked []question, reply message.Reply, how ending) {
+func (k *consumer) fetched(n *node, asked []question, reply message.Reply, how ending) {
 	k.stir = true
 	m, code, ok := read[*message.FetchReply](reply, how)
 	for i, q := range asked {
 		f := q.flow
+		if q.live() && f.fetcher == n {
+			f.fetcher, f.more = nil, true
+		}
 		if !q.live() || f.leaving || f.stage != reading || f.at != q.at {
 			continue
 		}
@@ -212,6 +227,7 @@ func (f *flow) fetched(e *message.FetchedPartition) {
 		f.seen(e.HighWatermark, e.LogStart)
 		f.stable = max(f.stable, e.LastStable)
 		f.take(e.Records, f.k.aborted(e))
+		f.more = len(e.Records) > 0 && f.at < f.readable()
 	}
 }
 
@@ -298,7 +314,7 @@ func (f *flow) checkedAgainst(q question, a message.EpochAnswer) {
 	}
 	f.failures = 0
 	if a.Epoch == f.atEpoch && a.End >= f.at {
-		f.checked = q.epoch
+		f.checked, f.more = q.epoch, true
 		return
 	}
 	f.diverged(message.EpochEnd{Epoch: a.Epoch, End: a.End})

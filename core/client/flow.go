@@ -56,6 +56,8 @@ type flow struct {
 
 	high, low record.Offset // high watermark and log start as last seen; they never fall but by a truncation
 	stable    record.Offset // so the last stable offset
+	fetcher   *node         // was sent a fetch of it and has not answered; nil: nobody
+	more      bool          // there may be something to fetch at once
 	paused    bool
 	leaving   bool // it is being given up: nothing is delivered any more
 	dead      bool
@@ -100,6 +102,7 @@ func (f *flow) renew() {
 	f.k.stretches++
 	f.stretch = f.k.stretches
 	f.asked, f.suspect, f.drain, f.goBack = false, false, false, false
+	f.fetcher, f.more = nil, true
 	f.failures, f.rest, f.missing = 0, 0, 0
 	f.discard()
 	f.k.stir = true
@@ -164,7 +167,16 @@ func (f *flow) seen(high, low record.Offset) {
 func (f *flow) unfetch() {
 	f.discard()
 	f.drain = false // there is nothing left to hand over first
+	f.fetcher, f.more = nil, true
 	f.at, f.atEpoch, f.checked = f.given, f.givenEpoch, record.NoLeaderEpoch
+}
+
+// readable is the end of what may be read, as last seen.
+func (f *flow) readable() record.Offset {
+	if f.k.c.cfg.Isolation == message.ReadCommitted {
+		return f.stable
+	}
+	return f.high
 }
 
 // diverged takes in that the leader's history and what was read part at end.
