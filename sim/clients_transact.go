@@ -12,7 +12,8 @@ type transaction struct {
 	id     int64  // in the history
 	verb   string // what was asked for; "": nothing yet
 	open   int    // records and positions without a result
-	inputs int    // how many records a worker makes it from
+	sent   int    // records
+	inputs int    // records that a worker makes it from
 	failed bool   // something of it was not stored: it can only be aborted
 	began  bool
 	since  Span // when it was asked for
@@ -97,6 +98,7 @@ func (t *transacting) publish(u *user, in client.Publish) client.Input {
 	o := u.publishes(&in, t.sent, x.number)
 	o.of = x
 	x.open++
+	x.sent++
 	return in
 }
 
@@ -165,7 +167,9 @@ func (t *transacting) told(u *user, o *openOp, r *client.Result) course {
 	case x.verb == "abort": // it was not asked for the other outcome, or that was refused
 		return t.over(u, x, history.Failed, r, undone)
 	case r.Outcome == client.OK:
-		u.committedAt = u.world.now
+		if x.sent > 0 { // else the client need not ask the cluster
+			u.committedAt = u.world.now
+		}
 		u.takesMore(x)
 		return t.over(u, x, history.OK, r, committed)
 	case r.Outcome == client.Unknown:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,10 +85,17 @@ func TestATransactorProvesAtRestThatItCanGoOn(t *testing.T) {
 		}
 		s.book.meta.image = image
 	}
-	says := func() string { waits, _ := k.idle(u); return waits }
+	says := func() string {
+		for _, reason := range s.unrest(100) {
+			if strings.Contains(reason, "client") {
+				return reason
+			}
+		}
+		return ""
+	}
 	exists("there")
 	healed := s.plan.Phases.Warm + s.plan.Phases.Faults
-	const none = "committed no transaction since the last fault"
+	const none = "a transactor does not go on: client 1 has committed no transaction since the last fault"
 	require.Equal(t, none, says())
 	require.Equal(t, []string{"there"}, k.topics(u), "what was deleted is not waited for")
 	u.committedAt = healed - 1
@@ -95,7 +103,7 @@ func TestATransactorProvesAtRestThatItCanGoOn(t *testing.T) {
 	k.now = &transaction{since: s.now}
 	require.Equal(t, none, says(), "it tries")
 	k.now.since = s.now - lately
-	require.Equal(t, "a transaction that does not end", says())
+	require.Equal(t, "a client waits: client 1 (transactor) has a transaction that does not end", says())
 	k.now = nil
 	u.committedAt = healed
 	require.Empty(t, says())

@@ -36,8 +36,10 @@ func (t *transactor) act(u *user, arg uint64) {
 	switch {
 	case u.listed() && w.phase <= draining:
 		t.actListed(u)
-	case t.now != nil || w.phase > draining && !t.owes(u) || t.enough(u):
-	case w.phase > draining && w.hindered(u), w.phase <= draining && u.naps():
+	case t.now != nil || w.phase > draining && t.proved(u) || t.enough(u):
+	case w.phase > draining && (!t.owes(u) || w.hindered(u)): // as yet
+		u.next(lookEvery)
+	case w.phase <= draining && u.naps():
 		u.next(u.some(u.plan.Every))
 	default:
 		t.start(u)
@@ -49,11 +51,16 @@ func (t *transactor) enough(u *user) bool {
 	return u.plan.Count > 0 && t.made >= int64(u.plan.Count)
 }
 
-// owes says that it has still to prove that it can go on: by a transaction that has
-// committed since the last fault ended, in topics that are there.
-func (t *transactor) owes(u *user) bool {
+// proved says that it has proved that it can go on: by a transaction that has
+// committed since the last fault ended.
+func (*transactor) proved(u *user) bool {
 	p := &u.world.plan.Phases
-	return u.committedAt < p.Warm+p.Faults && !t.enough(u) && len(t.topics(u)) > 0
+	return u.committedAt >= p.Warm+p.Faults
+}
+
+// owes says that it has still to prove it, and can: topics are there.
+func (t *transactor) owes(u *user) bool {
+	return !t.proved(u) && !t.enough(u) && len(t.topics(u)) > 0
 }
 
 // topics are those into which it publishes: at rest what was deleted does not come
@@ -176,10 +183,9 @@ func (t *transactor) transacted(u *user, so course) {
 
 func (t *transactor) event(*user, *client.Event) {}
 
-// idle: it has ended what it has begun, and can go on.
-func (t *transactor) idle(u *user) (string, bool) {
-	if t.owes(u) && (t.now == nil || u.world.now-t.now.since < lately) {
-		return "committed no transaction since the last fault", false
-	}
-	return t.waits()
+func (t *transactor) idle(*user) (string, bool) { return t.waits() }
+
+// stuck says that it goes on to try, and has not proved that it can go on.
+func (t *transactor) stuck(u *user) bool {
+	return t.owes(u) && (t.now == nil || u.world.now-t.now.since < lately)
 }

@@ -53,7 +53,9 @@ func (w *World) unrest(most int) []string {
 			add(stillMoves, "client %d (%s) has committed one %v ago", u.plan.ID, u.plan.Role, w.now-u.committedAt)
 		}
 		if u.up && u.plan.Role != auditorRole && !w.hindered(u) {
-			if waits, ok := u.script.idle(u); !ok {
+			if t, ok := u.script.(*transactor); ok && t.stuck(u) {
+				add("a transactor does not go on", "client %d has committed no transaction since the last fault", u.plan.ID)
+			} else if waits, ok := u.script.idle(u); !ok {
 				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
 			}
 			if late := u.unseen(); late > 0 {
