@@ -34,6 +34,7 @@ type host struct {
 	core    *Node
 	logs    map[record.PartitionID]*memoryLog
 	journal [][]byte
+	disk    uint64
 	inbox   []effect.Input
 	halted  string
 	down    bool
@@ -50,7 +51,7 @@ type memoryLog struct {
 func newCluster(t *testing.T, n int) *cluster {
 	c := &cluster{t: t, now: message.Now{Mono: 1, Wall: 1_700_000_000_000}, replies: map[message.Token]message.Reply{}}
 	for i := range n {
-		h := &host{id: message.NodeID(i + 1), logs: map[record.PartitionID]*memoryLog{}}
+		h := &host{id: message.NodeID(i + 1), disk: uint64(i + 1), logs: map[record.PartitionID]*memoryLog{}}
 		c.nodes = append(c.nodes, h)
 	}
 	for _, h := range c.nodes {
@@ -64,7 +65,7 @@ func (c *cluster) start(h *host) {
 	for _, v := range c.nodes {
 		voters = append(voters, v.id)
 	}
-	found := effect.Recovered{Journal: h.journal, DiskID: uint64(h.id), Fresh: len(h.journal) == 0}
+	found := effect.Recovered{Journal: h.journal, DiskID: h.disk, Fresh: len(h.journal) == 0}
 	var ids []record.PartitionID
 	for id := range h.logs {
 		ids = append(ids, id)

@@ -78,6 +78,7 @@ func (n *Node) Controller() *controller.Controller { return n.controller }
 // Status is what a node says of itself, for people and for health checks.
 type Status struct {
 	Registered   bool // it has a broker epoch
+	Taken        bool // not registered, because another run on another disk is, and not yet given up
 	Fenced       bool // the controller does not count on it
 	ShuttingDown bool
 	Halted       bool
@@ -95,7 +96,7 @@ type Status struct {
 // Status tells how the node stands with the cluster at the time now.
 func (n *Node) Status(now message.Time) Status {
 	return Status{
-		Registered: n.life.phase != registering, Fenced: n.life.fenced,
+		Registered: n.life.phase != registering, Taken: n.life.taken, Fenced: n.life.fenced,
 		ShuttingDown: n.life.leaving, Halted: n.halted,
 		Epoch: n.life.epoch, Controller: n.life.target,
 		ControllerHeard: n.life.heard, ControllerSilent: n.life.unheard(now),

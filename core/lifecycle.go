@@ -33,6 +33,7 @@ type lifecycle struct {
 	silence      message.Time     // when an unanswered controller is given up
 	heard        message.Time     // when a controller last answered; at first, when this run began
 	leaving      bool             // Shutdown was asked for
+	taken        bool             // a controller counts on another run, on another disk, under this number
 	again        bool             // to be registered again under the same epoch: damage was found, or it is in doubt
 	report       uint64           // how often damage was found under this incarnation
 }
@@ -117,7 +118,7 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 		return false
 	}
 	if m.Code != message.NotController {
-		l.heard = now
+		l.heard, l.taken = now, false
 	}
 	switch m.Code {
 	case message.None:
@@ -148,6 +149,13 @@ func (l *lifecycle) registered(now message.Time, m *message.RegisterBrokerReply,
 	case message.ClusterIDMismatch:
 		out.Add(effect.Halt{Reason: "the controllers belong to another cluster: check the cluster id and the voters in this node's configuration"})
 	case message.DuplicateBrokerRegistration:
+		if l.epoch == 0 {
+			// The run before this one, on the disk that was here then, may still be
+			// there. It is gone once its session is over, or it is another process.
+			l.taken = true
+			l.silence = now.Add(l.patience())
+			return false
+		}
 		out.Add(effect.Halt{Reason: "node " + l.cfg.ID.String() + " is registered by another process: give each node an id of its own"})
 	}
 	return false

@@ -221,24 +221,76 @@ func TestALateRegistrationOfADeadRunDoesNotEndTheLiveOne(t *testing.T) {
 	require.Greater(t, live.core.Status(c.now.Mono).Epoch, before+1, "the dead run had an epoch of its own in between")
 }
 
+// idle is a node that is not the controller.
+func (c *cluster) idle() *host {
+	for _, h := range c.nodes {
+		if !h.core.Controller().Active() {
+			return h
+		}
+	}
+	panic("all are the controller")
+}
+
+// registersElsewhere has all nodes hear of a run of a node on another disk.
+func (c *cluster) registersElsewhere(id message.NodeID) {
+	for _, h := range c.nodes {
+		h.inbox = append(h.inbox, effect.Received{From: id, Msg: &message.RegisterBroker{
+			ClusterID: "test", Node: id, Incarnation: 999, DiskID: 77, Address: "elsewhere",
+		}})
+	}
+}
+
+// A run that serves keeps its place when a dead one is heard of late that had lived
+// on another disk, or when somebody gives its number away once more.
+func TestARunThatServesIsNotReplacedByOneOnAnotherDisk(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	before := c.nodes[1].core.Status(c.now.Mono).Epoch
+	c.registersElsewhere(2)
+	c.pass(10 * message.Second)
+	require.Equal(t, before, c.nodes[0].core.Image().Broker(2).Epoch)
+	require.True(t, c.nodes[0].core.Image().Live(2))
+	require.Equal(t, before, c.nodes[1].core.Status(c.now.Mono).Epoch, "and it is not told of it")
+}
+
+func TestANodeWithAnotherDiskWaitsUntilTheRunBeforeIsGivenUp(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	h := c.idle()
+	c.crash(h.id)
+	h.logs, h.disk = map[record.PartitionID]*memoryLog{}, 77 // the voter keeps its journal: this is about the broker
+	c.restart(h.id)
+	c.wait("it is told to wait", func() bool { return h.core.Status(c.now.Mono).Taken })
+	require.False(t, h.core.Status(c.now.Mono).Registered)
+	since := c.now.Mono
+	c.wait("it is let in", func() bool {
+		s := h.core.Status(c.now.Mono)
+		return s.Registered && !s.Fenced && !s.Taken
+	})
+	require.Less(t, c.now.Mono.Sub(since), 4*message.Second, "a session, and the time until it asks again")
+}
+
 func TestAnotherProcessUnderTheSameNumberIsToldSo(t *testing.T) {
 	c := newCluster(t, 3)
 	created(c)
-	for _, h := range c.nodes {
-		h.inbox = append(h.inbox, effect.Received{From: 2, Msg: &message.RegisterBroker{
-			ClusterID: "test", Node: 2, Incarnation: 999, DiskID: 77, Address: "elsewhere:2",
-		}})
+	h, watch := c.idle(), c.nodes[0]
+	if h == watch {
+		watch = c.nodes[1]
 	}
-	c.nodes[1].mayHalt = true
-	first := c.nodes[1].core.Status(c.now.Mono).Epoch
+	h.mayHalt = true
+	first := h.core.Status(c.now.Mono).Epoch
+	c.crash(h.id) // it hangs, and goes on later
+	c.wait("it is given up", func() bool { return !watch.core.Image().Live(h.id) })
+	c.registersElsewhere(h.id)
 	c.wait("the other process is registered", func() bool {
-		return c.nodes[0].core.Image().Broker(2).Epoch > first
+		return watch.core.Image().Broker(h.id).Epoch > first
 	})
-	for _, h := range c.nodes {
-		h.inbox = append(h.inbox, effect.Received{From: 2, Msg: &message.BrokerHeartbeat{
-			Node: 2, Epoch: c.nodes[0].core.Image().Broker(2).Epoch,
+	for _, n := range c.nodes {
+		n.inbox = append(n.inbox, effect.Received{From: h.id, Msg: &message.BrokerHeartbeat{
+			Node: h.id, Epoch: watch.core.Image().Broker(h.id).Epoch,
 		}})
 	}
-	c.wait("the first process stops", func() bool { return c.nodes[1].halted != "" })
-	require.Contains(t, c.nodes[1].halted, "registered by another process")
+	h.down = false
+	c.wait("the first process stops", func() bool { return h.halted != "" })
+	require.Contains(t, h.halted, "registered by another process")
 }

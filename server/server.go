@@ -308,6 +308,8 @@ func (n *Node) ask(ctx context.Context, f func(*core.Node)) error {
 func (n *Node) Ready(ctx context.Context) (ready bool, why string) {
 	err := n.ask(ctx, func(c *core.Node) {
 		switch s := c.Status(n.driver.clock.now().Mono); {
+		case s.Taken:
+			why = "not registered: this number is that of a run on another disk, whose session is not over. If this lasts, another process has it"
 		case !s.Registered:
 			why = "not yet registered with the controller: is a majority of the voters up?"
 		case s.ShuttingDown:

@@ -18,6 +18,7 @@ type metaBook struct {
 	brokers []*message.BrokerChange
 	active  int32 // the last active controller
 	changed []partChange
+	swapped []message.NodeID          // brokers registered in the step at hand with another disk than the fenced run before
 	entries message.Version           // that the newest image was taken forward by
 	names   map[string]record.TopicID // the newest topic of each name
 	altered altered
@@ -48,7 +49,7 @@ func (m *metaBook) started(n *Node) { *m.at(n.id) = seenImages{} }
 
 // stepped looks whether a step moved an image.
 func (m *metaBook) stepped(w *World, n *Node, c *core.Node) {
-	m.changed = m.changed[:0]
+	m.changed, m.swapped = m.changed[:0], m.swapped[:0]
 	s := m.at(n.id)
 	s.moved = false
 	if v := c.Image().Version(); v != s.applied {
@@ -115,6 +116,11 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 	for i, b := range image.Brokers() {
 		if i < len(m.brokers) && m.brokers[i] != b && m.brokers[i].Node == b.Node && b.Fenced && !m.brokers[i].Fenced {
 			w.mark(markBrokerFenced)
+		}
+	}
+	for _, old := range m.brokers {
+		if b := image.Broker(old.Node); b != nil && b.DiskID != old.DiskID && old.Fenced {
+			m.swapped = append(m.swapped, b.Node)
 		}
 	}
 	m.brokers = append(m.brokers[:0], image.Brokers()...)

@@ -9,8 +9,10 @@ import (
 // keptEligible is INV-7 for who may lead next: as long as fewer than min.insync are in
 // sync, whoever was in sync or eligible stays one of the two (KIP-966). It is dropped
 // when its disk is another one or damaged, or was by what a run says that is registered
-// with this entry, also one that is dead by now and is heard of late; when it goes with a move, or when an operator
-// gives records up. Who is dropped for nothing is missed when the others are gone.
+// with this entry, also one that is dead by now and is heard of late; when it goes with
+// a move, or when an operator gives records up. A dead run on another disk is heard of
+// only when the run before this entry is fenced: one that serves keeps its place. Who
+// is dropped for nothing is missed when the others are gone.
 type keptEligible struct{ blind }
 
 func (*keptEligible) Invariant() string { return "INV-7" }
@@ -42,12 +44,12 @@ func (o *keptEligible) step(w *World, old, new *message.PartitionChange) {
 }
 
 // registers says whether the step at hand registers a run of a node that has told of
-// damage in a log. A broker's epoch is the version of the entry that registered it.
+// damage in a log, or that has another disk than the fenced run before it. A broker's epoch is the version of the entry that registered it.
 // Of several entries at once only the last run is seen: the benefit of the doubt.
 func (*keptEligible) registers(w *World, m message.NodeID, id record.PartitionID) bool {
 	meta, b := &w.book.meta, w.newest().Broker(m)
 	if message.Version(b.Epoch)+meta.entries <= meta.version {
 		return false
 	}
-	return meta.entries > 1 || w.atlas.ails[m].named[b.Incarnation][id]
+	return meta.entries > 1 || contains(meta.swapped, m) || w.atlas.ails[m].named[b.Incarnation][id]
 }

@@ -53,3 +53,32 @@ func TestWhatARunSaysOfDamageExcusesTheEntryThatRegistersIt(t *testing.T) {
 	drop()
 	s.passed()
 }
+
+func TestALateRunOnAnotherDiskIsBelievedOnlyWhenTheOneBeforeIsFenced(t *testing.T) {
+	s := newStage(t)
+	s.cluster()
+	o := &keptEligible{}
+	meta := &s.book.meta
+	register := func(disk uint64, fenced bool) {
+		t.Helper()
+		before := *s.newest().Broker(2)
+		before.Fenced = fenced
+		meta.brokers = []*message.BrokerChange{&before}
+		image, version := s.newest().Clone(), s.newest().Version()+1
+		after := before
+		after.Epoch, after.DiskID = message.BrokerEpoch(version), disk
+		if err := image.Apply(version, &message.Change{Broker: &after}); err != nil {
+			t.Fatal(err)
+		}
+		meta.swapped = nil
+		meta.advance(s.World, image)
+		o.step(s.World, &message.PartitionChange{ID: part, Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1, 2}},
+			&message.PartitionChange{ID: part, Replicas: nodeIDs{1, 2, 3}, ISR: nodeIDs{1}})
+	}
+	register(77, true)
+	s.passed()
+	register(77, true) // the same disk
+	s.refused("INV-7", "node 2 may not lead")
+	register(78, false) // it served
+	s.refused("INV-7", "node 2 may not lead")
+}

@@ -153,7 +153,8 @@ func (o *idleProducers) Rested(w *World) {
 
 // gone says that a replica has forgotten all that were silent for long. While what
 // they appended is not decided, as where nobody may lead any more, they stay; and
-// until it looks next after that, which it does four times in the plan's time.
+// until it looks next after that, which it does four times in the plan's time. So do
+// those who have left a transaction open that nobody ends any more.
 func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
 	idle := w.plan.Timing.ProducerIdle
 	if l.Settled() < l.End() {
@@ -162,9 +163,23 @@ func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
 	for _, id := range order.Keys(r.heard.last) {
 		h := r.heard.last[id]
 		last := max(h.at, r.heard.since, n.woke)
+		if r.leavesOpen(id) && w.mayStayOpen(r.part) {
+			continue
+		}
 		if l.Knows(id) && w.now-last > 2*idle+2*Second && w.now-h.decided > idle/2+2*Second {
 			w.fail("INV-27", n.id, "an idle producer is not forgotten", "node %d knows producer %d in partition %s, which has been silent for %v; the time is %v", n.id, id, r.part.id, w.now-last, idle)
 			return
 		}
 	}
+}
+
+// leavesOpen says that the last that a replica holds of a producer is of a transaction
+// that has not ended.
+func (r *replicaBook) leavesOpen(id record.ProducerID) bool {
+	for i := len(r.memory.batches) - 1; i >= 0; i-- {
+		if h := &r.memory.batches[i]; h.ProducerID == id {
+			return h.Attributes.Transactional() && !h.Attributes.Control()
+		}
+	}
+	return false
 }

@@ -62,6 +62,38 @@ func TestProducersAreForgottenWhenTheyAreIdleAndNotBefore(t *testing.T) {
 	}
 }
 
+// Who has left a transaction open is known until it is ended; by nobody, when what its
+// coordinator had decided was given up.
+func TestWhoHasATransactionOpenIsForgottenOnlyAfterItsEnd(t *testing.T) {
+	for _, c := range []struct{ ended, givenUp, stays bool }{
+		{givenUp: true, stays: true}, {}, {ended: true, givenUp: true},
+	} {
+		s := newStage(t)
+		s.plan.Timing.ProducerIdle = 10 * Second
+		b := numbered(0, 0, 0)
+		record.SetTransactional(b, 7, 0, 0)
+		batches := [][]byte{b}
+		if c.ended {
+			batches = append(batches, marker(1, 1))
+		}
+		r := s.holds(1, batches...)
+		r.part.loss = c.givenUp
+		l := log.New(0)
+		for i := range r.memory.batches {
+			l.Append(&r.memory.batches[i])
+			r.hears(s.World, batches[i])
+		}
+		l.Settle(l.End())
+		s.now += 30 * Second
+		(&idleProducers{}).gone(s.World, s.nodes[1], r, l)
+		if c.stays {
+			s.passed()
+		} else {
+			s.refused("INV-27", "node 1 knows producer 7")
+		}
+	}
+}
+
 // A coordinator that has no answer asks again for a marker. A leader that has
 // forgotten the producer since writes it once more; one that has not must not.
 func TestAMarkerIsRepeatedOnlyByALeaderThatForgotItsProducer(t *testing.T) {

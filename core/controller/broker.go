@@ -12,12 +12,17 @@ import (
 // it; a request of a run that was replaced is turned away, so that a late
 // message cannot undo that (KIP-631, KIP-903).
 //
+// With another disk it waits until the run before it is known to be gone: it is
+// fenced, or its session is over. A run that is served well must not lose its
+// place, and with it the last copy of a partition, to a late message of a dead run
+// on a disk that was replaced since, or to a second process under its number.
+//
 // The run begins fenced: it leaves every in-sync set and leads nothing. If it
 // led, somebody else does, or it will itself, under a new leader epoch: after
 // a restart its unflushed tail may be gone. It stays eligible where it was
 // needed, because what counted as committed was flushed, but for partitions
 // whose log it cannot vouch for; with another disk, for none.
-func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *decision {
+func (c *Controller) register(now message.Time, from message.NodeID, m *message.RegisterBroker) *decision {
 	reply := &message.RegisterBrokerReply{Incarnation: m.Incarnation, Report: m.Report, Controller: c.id}
 	d := &decision{reply: reply}
 	old := c.image.Broker(m.Node)
@@ -36,15 +41,14 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 			d.changes = append(c.disown(m.Node, m.Damaged), message.Change{Broker: &state})
 		}
 		return d
+	case old != nil && old.DiskID != m.DiskID && c.alive(now, old):
+		reply.Code = message.DuplicateBrokerRegistration
+		return d
 	case slices.Contains(c.active.superseded[m.Node], m.Incarnation):
 		// A late message, or the live run, which a late message of a dead one has
 		// replaced. The live one takes another incarnation; nobody hears what a
-		// dead one is told. Only when the run that replaced it is alive on another
-		// disk (one disk is held by one process) do two processes share a number.
+		// dead one is told.
 		reply.Code = message.StaleBrokerEpoch
-		if s := c.active.sessions[m.Node]; old != nil && m.DiskID != old.DiskID && s != nil && s.epoch == old.Epoch && s.spoke {
-			reply.Code = message.DuplicateBrokerRegistration
-		}
 		return d
 	}
 	reply.Epoch = message.BrokerEpoch(c.quorum.Next())
@@ -66,6 +70,14 @@ func (c *Controller) register(from message.NodeID, m *message.RegisterBroker) *d
 	}
 	d.changes = c.leaveISRs(d.changes, m.Node, r)
 	return d
+}
+
+// alive says whether the registered run of a broker may still be there: it has spoken
+// since it was registered, and its session is not over. One process holds a disk, so
+// a run on another disk is dead then, or a second process under one number.
+func (c *Controller) alive(now message.Time, b *message.BrokerChange) bool {
+	s := c.active.sessions[b.Node]
+	return !b.Fenced || s != nil && s.epoch == b.Epoch && s.spoke && now < s.deadline
 }
 
 // news says whether a registration of a run that is registered tells of damage that

@@ -220,7 +220,7 @@ func (c *Controller) pick(now message.Time) *decision {
 func (c *Controller) decide(now message.Time, r request) *decision {
 	switch m := r.msg.(type) {
 	case *message.RegisterBroker:
-		return c.register(r.from, m)
+		return c.register(now, r.from, m)
 	case *message.AlterPartition:
 		return c.alter(m)
 	case *message.AllocateProducerIDs:

@@ -183,7 +183,7 @@ func TestABrokerIsRemovedWhenItIsEmptyAndStopped(t *testing.T) {
 	require.Equal(t, message.BrokerIDNotRegistered, remove().Code)
 
 	// A registration that its last run had sent comes late.
-	d := w.boss().register(14, &message.RegisterBroker{ClusterID: "test", Node: 14, Incarnation: late})
+	d := w.boss().register(w.now, 14, &message.RegisterBroker{ClusterID: "test", Node: 14, Incarnation: late})
 	require.Equal(t, message.StaleBrokerEpoch, d.reply.(*message.RegisterBrokerReply).Code)
 
 	w.startBroker(14)

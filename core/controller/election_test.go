@@ -80,9 +80,13 @@ func TestAnotherDiskIsNeverEligible(t *testing.T) {
 	w.crashBroker(11)
 	w.brokers[11].disk = 4711
 	w.startBroker(11)
+	w.pass(5 * message.Second)
+	require.Equal(t, message.DuplicateBrokerRegistration, w.brokers[11].refused)
+	require.Equal(t, "leader 11 epoch 0/0 isr [11]", w.state(alone), "for all that the controller knows the run before is there")
+	w.pass(3 * message.Second)
 	w.ready()
-	require.Equal(t, "leader 0 epoch 1/1 isr []", w.state(alone))
-	require.Equal(t, "leader 12 epoch 1/1 isr [12]", w.state(pair))
+	require.Equal(t, "leader 0 epoch 1/2 isr []", w.state(alone))
+	require.Equal(t, "leader 12 epoch 1/2 isr [12]", w.state(pair))
 }
 
 func TestADamagedLogLosesItsPlaceAndOnlyThatOne(t *testing.T) {
