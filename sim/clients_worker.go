@@ -14,6 +14,8 @@ type worker struct {
 	member
 	transacting
 	work []client.Delivery // polled, and not part of a transaction yet
+	// furthest is where what it was ever given of a partition ends.
+	furthest map[record.PartitionID]record.Offset
 }
 
 func (k *worker) begin(u *user) { k.member.begin(u) }
@@ -163,6 +165,7 @@ func (k *worker) done(u *user, o *openOp, r *client.Result) {
 		k.polling = false
 		if k.polled(u, r) > 0 {
 			k.work = append(k.work, r.Polled...)
+			k.note(u, r.Polled)
 		}
 		if u.listed() {
 			u.awaitList()
@@ -171,6 +174,18 @@ func (k *worker) done(u *user, o *openOp, r *client.Result) {
 		u.next(u.some(u.plan.Every))
 	default:
 		k.member.done(u, o, r)
+	}
+}
+
+// note takes down that it is given what it has not had yet.
+func (k *worker) note(u *user, polled []client.Delivery) {
+	if k.furthest == nil {
+		k.furthest = map[record.PartitionID]record.Offset{}
+	}
+	for i := range polled {
+		if d := &polled[i]; d.Next > k.furthest[d.ID] {
+			k.furthest[d.ID], u.movedAt = d.Next, u.world.now
+		}
 	}
 }
 
@@ -231,6 +246,10 @@ func (k *worker) idle(u *user) (string, bool) {
 func (k *worker) event(u *user, e *client.Event) {
 	k.member.event(u, e)
 	switch e.Kind {
+	case client.Assigned:
+		if len(e.Partitions) > 0 {
+			u.movedAt = u.world.now
+		}
 	case client.Revoked, client.Lost, client.Truncated, client.Repositioned:
 		for _, p := range e.Partitions {
 			for i := range k.work {

@@ -50,7 +50,7 @@ func (w *World) unrest(most int) []string {
 			add("a client has not come back", "client %d (%s) is to be started again", u.plan.ID, u.plan.Role)
 		}
 		if u.up && u.goesOn() && w.hindered(u) {
-			add(stillMoves, "client %d (%s) has committed one %v ago", u.plan.ID, u.plan.Role, w.now-u.committedAt)
+			add(stillMoves, "client %d (%s) has moved %v ago", u.plan.ID, u.plan.Role, w.now-u.lastMove())
 		}
 		if u.up && u.plan.Role != auditorRole && !w.hindered(u) {
 			if t, ok := u.script.(*transactor); ok && t.stuck(u) {
@@ -267,7 +267,7 @@ func (w *World) groupUnrest(add complain) {
 	for _, name := range names {
 		if w.shardForsaken(name) || w.stalled(name) { // it has no coordinator, and says so
 			if i := slices.IndexFunc(members[name], (*user).goesOn); i >= 0 {
-				add(stillMoves, "client %d of group %q has committed one %v ago", members[name][i].plan.ID, name, w.now-members[name][i].committedAt)
+				add(stillMoves, "client %d of group %q has moved %v ago", members[name][i].plan.ID, name, w.now-members[name][i].lastMove())
 			}
 			continue
 		}

@@ -127,8 +127,12 @@ func (w *World) hindered(u *user) bool {
 // are not there yet: what they write must be written before it is read for good.
 const stillMoves = "a client that may be hindered makes transactions"
 
-// goesOn says that a client has committed a transaction lately.
-func (u *user) goesOn() bool { return u.committedAt > 0 && u.world.now-u.committedAt < lately }
+// goesOn says that a client has committed a transaction lately, or has got something
+// from which the next one will come. What it is given once more, after one that did
+// not commit, is no sign: it may try for ever.
+func (u *user) goesOn() bool { return u.lastMove() > 0 && u.world.now-u.lastMove() < lately }
+
+func (u *user) lastMove() Span { return max(u.committedAt, u.movedAt) }
 
 // lately is longer than a transaction and the pause behind it take when nothing is in
 // the way.
