@@ -41,6 +41,8 @@ type ailment struct {
 	// beside are copies that counted before something beside their records was
 	// hit: see repairs.
 	beside map[record.PartitionID]bool
+	// blank are logs whose checkpoint was hit, with the cut that they were at then.
+	blank map[record.PartitionID]effect.Cut
 	// root: what the node keeps of itself was hit since its last start; unmarked:
 	// logs that it has made since may have no mark.
 	root, unmarked bool
@@ -292,6 +294,7 @@ func (a *atlas) swapped(n *Node) {
 	clear(ail.hits)
 	clear(ail.scars)
 	clear(ail.beside)
+	clear(ail.blank)
 	a.world.mark(markDiskSwapped)
 }
 

@@ -209,6 +209,12 @@ func (w *World) cutOff(n *Node) {
 func (a *atlas) damageBeside(n *Node, path string) {
 	ail := &a.ails[n.id]
 	for _, part := range a.world.book.list {
+		if holdsLog(path, part.id) && strings.HasSuffix(path, "/checkpoint") {
+			if ail.blank == nil {
+				ail.blank = map[record.PartitionID]effect.Cut{}
+			}
+			ail.blank[part.id] = part.replica(n.id).cut
+		}
 		if holdsLog(path, part.id) && a.clean(n.id, part.id) {
 			a.damage(n, path)
 			if ail.owed[part.id] {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // story plays a plan, demands that it passes, and returns how often each mark
@@ -129,6 +130,34 @@ func TestDamageBesideTheRecordsIsMadeGood(t *testing.T) {
 	s.atlas.damageBeside(n, folder+"epochs")
 	s.atlas.repairs(2, well)
 	require.False(t, s.atlas.clean(2, part), "it has still to catch up after the swap")
+}
+
+// A recovery that finds no checkpoint although one was damaged has to say so, if the
+// log does not begin with its first record: unless a checkpoint was written since, or
+// the log was cut.
+func TestALostCheckpointIsNotPassedOver(t *testing.T) {
+	folder := itoa(int(part.Topic)) + "-" + itoa(int(part.Index)) + "/"
+	for name, c := range map[string]struct {
+		found effect.RecoveredLog
+		path  string
+		cut   effect.Cut
+		fails bool
+	}{
+		"passed over":              {effect.RecoveredLog{ID: part, Start: 5}, "checkpoint", 0, true},
+		"told":                     {effect.RecoveredLog{ID: part, Start: 5, Damage: "the checkpoint cannot be read"}, "checkpoint", 0, false},
+		"written anew":             {effect.RecoveredLog{ID: part, Start: 5, Checkpoint: []byte{1}}, "checkpoint", 0, false},
+		"the records tell as much": {effect.RecoveredLog{ID: part}, "checkpoint", 0, false},
+		"cut since":                {effect.RecoveredLog{ID: part, Start: 5}, "checkpoint", 1, false},
+		"something else was hit":   {effect.RecoveredLog{ID: part, Start: 5}, "epochs", 0, false},
+		"of another log":           {effect.RecoveredLog{ID: record.PartitionID{Topic: 99}, Start: 5}, "checkpoint", 0, false},
+	} {
+		s := newStage(t)
+		s.book.replica(2, part).exists = true
+		s.atlas.damageBeside(s.nodes[2], folder+c.path)
+		s.book.replica(2, part).cut = c.cut
+		(&damageSeen{}).Started(s.World, s.nodes[2], &effect.Recovered{Logs: []effect.RecoveredLog{c.found}})
+		require.Equal(t, c.fails, s.failure != nil, name)
+	}
 }
 
 // A stray write is refused as a fault only if nothing could tell.

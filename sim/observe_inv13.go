@@ -14,6 +14,25 @@ type damageSeen struct{ blind }
 
 func (*damageSeen) Invariant() string { return "INV-13" }
 
+// Started judges that a recovery complains of a checkpoint that it cannot read, when
+// nothing else tells what producers did in records that are retired. One that was
+// written anew since it was hit is there; with a cut of the log others may do.
+func (*damageSeen) Started(w *World, n *Node, found *effect.Recovered) {
+	blank := w.atlas.ails[n.id].blank
+	if len(blank) == 0 {
+		return
+	}
+	for i := range found.Logs {
+		f := &found.Logs[i]
+		cut, hit := blank[f.ID]
+		if hit && f.Damage == "" && f.Start > 0 && len(f.Checkpoint) == 0 && w.book.replica(n.id, f.ID).cut == cut {
+			w.fail("INV-13", n.id, "a lost checkpoint is passed over", "node %d recovers partition %s, which begins at %d, without its checkpoint, which was damaged, and says nothing of it", n.id, f.ID, f.Start)
+			return
+		}
+	}
+	clear(blank)
+}
+
 func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		if reply, ok := e.(effect.Reply); ok && len(w.atlas.ails[n.id].owed) > 0 {
