@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"bytes"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +61,51 @@ func TestATruncationLeavesNoGap(t *testing.T) {
 			return
 		}
 	}
+}
+
+// A cut inside an older segment of which there is no index makes one, of what stays. It
+// does not write it: that would be a file more that must go again, and an operation
+// more that fails and of which nobody hears.
+func TestATruncationPassesOverNoFailedOperation(t *testing.T) {
+	for only := simdisk.OpWrite; only <= simdisk.OpSyncDir; only++ {
+		for nth := int64(1); ; nth++ {
+			d, s := withoutIndex(t)
+			d.FailOp(only, nth, chance.New(uint64(nth)))
+			err := s.Do(effect.Truncate{Log: logA, To: 6})
+			if d.Failures() == 0 {
+				require.NoError(t, err)
+				require.NotContains(t, files(t, d, "7-0"), filepath.Base(indexPath(&segment{path: segmentPath("7-0", 0)})))
+				break
+			}
+			require.ErrorIs(t, err, simdisk.ErrIO, "operation %d of kind %d", nth, only)
+		}
+	}
+}
+
+// What lies behind a cut is to go: that it is damaged keeps nobody from cutting.
+func TestATruncationTakesDamageWithIt(t *testing.T) {
+	d, s := withoutIndex(t)
+	flip(t, d, segmentPath("7-0", 0), int64(3*len(batchOf(0, 1, 3, 30, 0))+7)) // the offset of the fourth batch
+	do(t, s, effect.Truncate{Log: logA, To: 6})
+	want := fill(t, s, logA, 6, 2, 8)
+	do(t, s, effect.Flush{Log: logA})
+	got, err := readAll(s, logA, 6, 30, 1000)
+	require.NoError(t, err)
+	require.Equal(t, string(bytes.Join(want, nil)), string(got))
+	_, found := reopen(t, d, small)
+	require.Empty(t, found.Logs[0].Damage)
+	require.Equal(t, record.Offset(30), found.Logs[0].End)
+}
+
+// withoutIndex is a log of six segments, of the first of which there is no index.
+func withoutIndex(t *testing.T) (*simdisk.Disk, *Store) {
+	d, s := newStore(t, small)
+	do(t, s, effect.CreateLog{Log: logA})
+	fill(t, s, logA, 0, 1, 30)
+	do(t, s, effect.Flush{Log: logA})
+	s, _ = reopen(t, d, small)
+	require.NoError(t, removeFile(d, indexPath(&segment{path: segmentPath("7-0", 0)})))
+	return d, s
 }
 
 // An index that a crash leaves behind tells of batches that are gone. If it

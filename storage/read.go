@@ -263,30 +263,41 @@ func (p *partition) damaged(v *view, off record.Offset, pos int64, reason string
 func (p *partition) load(h *handle, end record.Offset) (*index, error) {
 	h.indexing.Lock()
 	defer h.indexing.Unlock()
-	if h.index != nil {
-		return h.index, nil
-	}
-	seg := h.of
-	// The file is an aid. One that cannot be read, or not be written on a full disk,
-	// says nothing about the records, and must not have them taken for damaged.
-	b, err := readFile(p.store.fs, indexPath(seg))
-	if err != nil {
-		b = nil
-	}
-	x := decodeIndex(b, seg.base, p.indexInterval())
-	if x == nil || x.size != seg.size || x.end != end {
-		if x, err = p.rebuild(h, end); err != nil {
+	x := p.saved(h, end)
+	if x == nil {
+		var err error
+		if x, err = p.rebuild(h, h.of.size, end); err != nil {
 			return nil, err
 		}
-		_ = p.saveIndex(seg, x)
+		_ = p.saveIndex(h.of, x)
 	}
 	h.index = x
 	return x, nil
 }
 
-func (p *partition) rebuild(h *handle, end record.Offset) (*index, error) {
+// saved is the index of such a segment when it need not be made: from memory or from
+// its file, else nil. The file is an aid. One that cannot be read, or not be written on
+// a full disk, says nothing about the records, and must not have them taken for damaged.
+// h.indexing is held.
+func (p *partition) saved(h *handle, end record.Offset) *index {
+	if h.index != nil {
+		return h.index
+	}
+	b, err := readFile(p.store.fs, indexPath(h.of))
+	if err != nil {
+		return nil
+	}
+	x := decodeIndex(b, h.of.base, p.indexInterval())
+	if x == nil || x.size != h.of.size || x.end != end {
+		return nil
+	}
+	return x
+}
+
+// rebuild makes the index of the first size bytes of a segment, which end at an offset.
+func (p *partition) rebuild(h *handle, size int64, end record.Offset) (*index, error) {
 	x := newIndex(h.of.base, p.indexInterval())
-	scan := newScanner(h.file, 0, h.of.size)
+	scan := newScanner(h.file, 0, size)
 	defer scan.close()
 	for {
 		head, _, pos, err := scan.next()

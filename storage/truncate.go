@@ -109,7 +109,7 @@ func (p *partition) lowerMark(k int, to record.Offset, pos int64) error {
 // cutSegments removes the segments behind number k, and of that one what is
 // behind pos.
 func (p *partition) cutSegments(k int, to record.Offset, pos int64) error {
-	x, err := p.indexOf(k)
+	x, err := p.indexOf(k, to, pos)
 	if err != nil {
 		return err
 	}
@@ -147,8 +147,11 @@ func (p *partition) cutSegments(k int, to record.Offset, pos int64) error {
 	return p.store.fs.SyncDir(p.dir)
 }
 
-// indexOf returns an index of segment number k that may be changed.
-func (p *partition) indexOf(k int) (*index, error) {
+// indexOf returns an index of segment number k that may be changed, and that holds all
+// of it below an offset, which is at pos. One that has to be made holds no more than
+// that, and is not written: its file would have to go again at once, and what lies
+// behind the cut need not be sound.
+func (p *partition) indexOf(k int, to record.Offset, pos int64) (*index, error) {
 	if k == len(p.segments)-1 {
 		return p.index, nil
 	}
@@ -157,12 +160,13 @@ func (p *partition) indexOf(k int) (*index, error) {
 		return nil, err
 	}
 	defer p.store.handles.release(h)
-	x, err := p.load(h, p.segments[k+1].base)
-	if err != nil {
-		return nil, err
+	h.indexing.Lock()
+	defer h.indexing.Unlock()
+	if x := p.saved(h, p.segments[k+1].base); x != nil {
+		own := x.snapshot()
+		return &own, nil
 	}
-	own := x.snapshot()
-	return &own, nil
+	return p.rebuild(h, pos, to)
 }
 
 // cutEpochs forgets the epochs that begin at or above to, durably.
