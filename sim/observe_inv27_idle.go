@@ -154,7 +154,8 @@ func (o *idleProducers) Rested(w *World) {
 // gone says that a replica has forgotten all that were silent for long. While what
 // they appended is not decided, as where nobody may lead any more, they stay; and
 // until it looks next after that, which it does four times in the plan's time. So do
-// those who have left a transaction open that nobody ends any more.
+// those who have left a transaction open that nobody ends any more, or that ends where
+// a replica which is cut off for good does not hear of it.
 func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
 	idle := w.plan.Timing.ProducerIdle
 	if l.Settled() < l.End() {
@@ -163,7 +164,7 @@ func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
 	for _, id := range order.Keys(r.heard.last) {
 		h := r.heard.last[id]
 		last := max(h.at, r.heard.since, n.woke)
-		if r.leavesOpen(id) && w.mayStayOpen(r.part) {
+		if r.leavesOpen(id) && (w.mayStayOpen(r.part) || n.forGood) {
 			continue
 		}
 		if l.Knows(id) && w.now-last > 2*idle+2*Second && w.now-h.decided > idle/2+2*Second {

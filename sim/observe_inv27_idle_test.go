@@ -63,10 +63,11 @@ func TestProducersAreForgottenWhenTheyAreIdleAndNotBefore(t *testing.T) {
 }
 
 // Who has left a transaction open is known until it is ended; by nobody, when what its
-// coordinator had decided was given up.
+// coordinator had decided was given up, and out of reach of a replica that is cut off.
 func TestWhoHasATransactionOpenIsForgottenOnlyAfterItsEnd(t *testing.T) {
-	for _, c := range []struct{ ended, givenUp, stays bool }{
+	for _, c := range []struct{ ended, givenUp, cutOff, stays bool }{
 		{givenUp: true, stays: true}, {}, {ended: true, givenUp: true},
+		{cutOff: true, stays: true}, {ended: true, cutOff: true},
 	} {
 		s := newStage(t)
 		s.plan.Timing.ProducerIdle = 10 * Second
@@ -77,7 +78,7 @@ func TestWhoHasATransactionOpenIsForgottenOnlyAfterItsEnd(t *testing.T) {
 			batches = append(batches, marker(1, 1))
 		}
 		r := s.holds(1, batches...)
-		r.part.loss = c.givenUp
+		r.part.loss, s.nodes[1].forGood = c.givenUp, c.cutOff
 		l := log.New(0)
 		for i := range r.memory.batches {
 			l.Append(&r.memory.batches[i])
