@@ -134,7 +134,8 @@ type dossier struct {
 	offset  map[string]map[Place]*offsetHistory // by group
 	manners map[string]*manner                  // by group
 	// byValue finds the publish that a record came from: values are unique.
-	byValue map[string]*sent
+	byValue   map[string]*sent
+	publishes int64 // how many were tried
 	// differ: some offset was seen with two records.
 	differ bool
 	taken  []*history.Operation // see takings
@@ -300,6 +301,7 @@ func index(c *Case) *dossier {
 		Case: c, at: map[Place]*partition{}, byValue: make(map[string]*sent, publishes),
 		offset: map[string]map[Place]*offsetHistory{}, manners: map[string]*manner{},
 	}
+	d.publishes = int64(publishes)
 	d.published(publishes)
 	for i := range c.Final {
 		log := &c.Final[i]

@@ -382,7 +382,7 @@ func (d *dossier) mayHide(publish *history.Operation) bool {
 
 // maySkipAll says so of all offsets from one on and below another.
 func (d *dossier) maySkipAll(p *partition, from, to int64, readsCommitted bool) bool {
-	if p.writers == 0 || to-from > int64(len(p.seen.low))+p.writers {
+	if to = d.standing(p, to, from); p.writers == 0 || to-from > d.atMost(p) {
 		return from >= to
 	}
 	for ; from < to; from++ {
@@ -393,10 +393,28 @@ func (d *dossier) maySkipAll(p *partition, from, to int64, readsCommitted bool) 
 	return true
 }
 
+// standing is an offset, or where what was given up begins below it, but none below a
+// floor: markers may have stood at all offsets from there on, more than anybody has
+// seen, if somebody makes transactions.
+func (d *dossier) standing(p *partition, offset, floor int64) int64 {
+	if p.writers == 0 {
+		return offset
+	}
+	return min(offset, max(floor, d.kept(p.place)))
+}
+
+// atMost is more than the offsets of a partition that are taken, so that nobody walks
+// farther: what was read there, the markers, and all that anybody ever published, as
+// what was aborted may have been retired before anybody read it.
+func (d *dossier) atMost(p *partition) int64 {
+	return int64(len(p.seen.low)) + p.writers + d.publishes
+}
+
 // behind is the lowest offset, and none below a floor, from which a reader gets to an
 // offset over nothing that is for it.
 func (d *dossier) behind(p *partition, offset, floor int64, readsCommitted bool) int64 {
-	floor = max(floor, offset-int64(len(p.seen.low))-p.writers)
+	offset = d.standing(p, offset, floor)
+	floor = max(floor, offset-d.atMost(p))
 	for offset > floor && d.maySkip(p, offset-1, readsCommitted) {
 		offset--
 	}

@@ -511,3 +511,29 @@ func TestAMemberThatWentElsewhereGoesOverMarkers(t *testing.T) {
 	s = story(5)
 	refuses(t, s.found(r), "INV-26 commit ahead", "INV-9 skipped record")
 }
+
+// A member goes over records of a transaction that was aborted, more of them than
+// anybody ever read: retention has taken them, or the log was given up.
+func TestAMemberGoesOverMuchThatNobodySaw(t *testing.T) {
+	story := func(outcome history.Outcome) (s story) {
+		s.begin(1)
+		s.put(1, "a", 0)
+		s.end(1, "commit", history.OK)
+		s.begin(2)
+		for i := range int64(9) {
+			s.put(2, string(rune('b'+i)), 2+i)
+		}
+		s.end(2, "commit", outcome)
+		s.add(history.Operation{Kind: history.Poll, Client: 6, Group: "m", Style: history.AtLeastOnce, Committed: true, Outcome: history.OK, Records: []history.Record{made(0, "a")}})
+		s.add(history.Operation{Kind: history.Commit, Client: 6, Group: "m", Member: "6", Epoch: 1, Style: history.AtLeastOnce, Outcome: history.OK,
+			Positions: []history.Position{{TopicID: out, Offset: 12}}})
+		return s
+	}
+	s := story(history.Failed)
+	require.Empty(t, s.found(rest{start: 12, end: 12}))
+	s = story(history.OK)
+	refuses(t, s.found(rest{start: 12, end: 12}), "INV-26 commit ahead")
+	lost := s.at(rest{out: []history.Record{made(0, "a")}, committed: []history.Record{made(0, "a")}, end: 2})
+	lost.Lossy = map[Place]Loss{{TopicID: out}: {Kept: 2, Since: history.Open}}
+	require.Empty(t, Judge(lost))
+}
