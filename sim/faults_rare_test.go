@@ -79,9 +79,13 @@ func TestAFolderOrAnEndThatIsLostIsFound(t *testing.T) {
 	}
 }
 
+// Not when the faults are over before it comes: then nothing fails any more.
 func TestAStartThatFailsIsTriedAgain(t *testing.T) {
-	marks := story(t, smallPlan(Fault{At: 4 * Second, For: 100 * Millisecond, Kind: FailRecovery, Node: 2, Strength: 3}))
-	require.EqualValues(t, 1, marks["a failure of a file operation was spoken of"])
+	const spoken = "a failure of a file operation was spoken of"
+	fault := Fault{At: 4 * Second, For: 100 * Millisecond, Kind: FailRecovery, Node: 2, Strength: 3}
+	require.EqualValues(t, 1, story(t, smallPlan(fault))[spoken])
+	fault.At, fault.For = 7900*Millisecond, 200*Millisecond
+	require.Zero(t, story(t, smallPlan(fault))[spoken])
 }
 
 // heedless is a machine that answers whatever it gets.

@@ -103,7 +103,7 @@ func (w *World) heal() {
 func (n *Node) mend() {
 	n.drive.stalled, n.drive.slow, n.crashLoops = false, 1, 0
 	n.drive.disk.SetCapacity(0)
-	n.drive.fullOnPurpose = false
+	n.drive.fullOnPurpose, n.drive.failRecovery = false, 0
 	n.drive.disk.FailSync(0, n.drive.chaos)
 	n.drive.disarm()
 	n.world.clocksApart()
@@ -127,6 +127,10 @@ func (w *World) look() {
 				return
 			}
 			w.restless(w.unrest(8))
+			return
+		}
+		if w.dismiss() {
+			w.in(lookEvery, event{kind: evPhase, arg: uint64(resting)})
 			return
 		}
 		w.quiet = w.now

@@ -9,9 +9,11 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/core/txn"
 	"github.com/tamarack-mq/tamarack/history"
 )
 
@@ -166,4 +168,68 @@ func TestAProducerThatGetsNothingThroughIsRefused(t *testing.T) {
 	publish(history.OK)
 	s.fruitless()
 	s.passed()
+}
+
+// Who may never come to the end of its work is ended before the logs are read for good,
+// and so is who reads for a group that may not: they could write meanwhile. The others
+// stay, and so does who only reads.
+func TestWhoMayGoOnForEverIsEndedBeforeTheLastReading(t *testing.T) {
+	const out, decisions, positions = 1, 2, 3
+	for _, c := range []struct {
+		name    string
+		given   func(s *stage) // what was given up
+		leaving []int
+	}{
+		{"nothing was given up", func(*stage) {}, nil},
+		{"what one coordinator has decided", func(s *stage) {
+			s.book.part(record.PartitionID{Topic: decisions, Index: txn.Shard("a", 2)}).unclean = true
+		}, []int{1, 2, 3, 4}},
+		{"all replicas of where the workers publish", func(s *stage) {
+			p := s.book.part(record.PartitionID{Topic: out})
+			p.unclean, p.state = true, &message.PartitionChange{}
+		}, []int{2, 3, 4}},
+		{"all replicas of the shard of the group", func(s *stage) {
+			p := s.book.part(record.PartitionID{Topic: positions})
+			p.unclean, p.state = true, &message.PartitionChange{}
+		}, []int{2, 3, 4}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t)
+			s.transacted, s.clients = true, nil
+			image := metadata.NewImage()
+			for i, topic := range []message.TopicChange{{ID: out, Name: "out"}, {ID: decisions, Name: txn.TopicName}, {ID: positions, Name: offsetsTopic}} {
+				require.NoError(t, image.Apply(message.Version(i+1), &message.Change{Topic: &topic}))
+			}
+			require.NoError(t, image.Apply(4, &message.Change{Broker: &message.BrokerChange{Node: 1, Epoch: 4}}))
+			version := message.Version(4)
+			for _, id := range []record.PartitionID{{Topic: out}, {Topic: decisions}, {Topic: decisions, Index: 1}, {Topic: positions}} {
+				version++
+				require.NoError(t, image.Apply(version, &message.Change{Partition: &message.PartitionChange{ID: id, Replicas: []message.NodeID{1}, ISR: []message.NodeID{1}}}))
+			}
+			s.book.meta.image = image
+			s.plan.Clients = []ClientPlan{
+				{ID: 1, Role: Transactor, Topics: []string{"in"}, Transactional: "a"},
+				{ID: 2, Role: Worker, Topics: []string{"in"}, Into: []string{"out"}, Group: "g", Transactional: "a"},
+				{ID: 3, Role: Worker, Topics: []string{"in"}, Into: []string{"out"}, Group: "g", Transactional: "b"},
+				{ID: 4, Role: Processor, Topics: []string{"in"}, Into: []string{"in"}, Group: "g"},
+				{ID: 5, Role: MemberOf, Topics: []string{"in"}, Group: "g"},
+				{ID: 6, Role: Producer, Topics: []string{"in"}},
+			}
+			for i := range s.plan.Clients {
+				u := newUser(s.World, i)
+				u.up = true
+				s.clients = append(s.clients, u)
+			}
+			c.given(s)
+			require.Equal(t, len(c.leaving) > 0, s.dismiss())
+			var left []int
+			for _, u := range s.clients {
+				if !u.up {
+					left = append(left, u.plan.ID)
+				}
+			}
+			require.Equal(t, c.leaving, left)
+			require.False(t, s.dismiss(), "once")
+		})
+	}
 }
