@@ -17,7 +17,7 @@ func replicaConfig(c Config) replica.Config {
 		ID: c.ID, Lag: c.Timing.ReplicaLag, FetchWait: c.Timing.FetchWait,
 		AlterRetry: c.Timing.HeartbeatInterval, RequestTimeout: c.Timing.RequestTimeout,
 		CheckpointBatches: c.Tidying.CheckpointBatches, UnflushedBytes: int64(c.Tidying.UnflushedBytes),
-		ProducerIdle: c.Tidying.ProducerIdle, Transactions: true,
+		ReplayBytes: int32(c.Tidying.ReplayBytes), ProducerIdle: c.Tidying.ProducerIdle, Transactions: true,
 	}
 }
 
@@ -143,6 +143,9 @@ func (n *Node) tellReplayed(now message.Now, replayed []replica.Replay) {
 		if p.Code != message.None {
 			continue // the leadership ends: the replica has reported the damage
 		}
+		if p.Anew {
+			n.replayAnew(p)
+		}
 		if p.ID.Topic == n.transactions.id {
 			n.txns.Replayed(now, p.ID.Index, p.Epoch, p.Batches, p.Done, &n.txnOut)
 		} else {
@@ -151,6 +154,15 @@ func (n *Node) tellReplayed(now message.Now, replayed []replica.Replay) {
 		if !p.Done {
 			n.replicas.LocalRead(now, p.ID, p.Epoch, p.Next, &n.replicaOut)
 		}
+	}
+}
+
+// replayAnew has a coordinator forget what it has replayed of a shard.
+func (n *Node) replayAnew(p replica.Replay) {
+	if p.ID.Topic == n.transactions.id {
+		n.txns.ReplayAnew(p.ID.Index, p.Epoch)
+	} else {
+		n.groups.ReplayAnew(p.ID.Index, p.Epoch)
 	}
 }
 

@@ -69,6 +69,7 @@ type Tidying struct {
 	ProducerIDs       int // a broker gets at a time; default 1000
 	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000
 	GroupBatch        int // bytes of one batch in a group shard's log, about; default 512 KiB
+	ReplayBytes       int // of the log of a shard, of groups or transactions, that are read at a time as it is loaded; default 1 MiB
 	ProducerEpochs    int // of one producer id of a transactional id; default 32767
 	UnflushedBytes    int // appended and not durable before produces and fetches wait; default 64 MiB
 	// ProducerIdle is how long the state of a silent producer is kept: longer than

@@ -299,3 +299,57 @@ func TestTransactionalIDsNeedTheirCoordinator(t *testing.T) {
 	require.True(t, topic.Config.Internal)
 	require.Len(t, topic.Partitions, 2)
 }
+
+// Each run numbers its questions anew: the answer to one of an earlier run may carry
+// the number of another one.
+func TestAnAnswerToAnEarlierRunLetsNothingIn(t *testing.T) {
+	c := newCluster(t, 3)
+	p := newPipeline(c)
+	var asked *message.AddToTransaction
+	c.mute = func(m message.Message) bool {
+		q, ok := m.(*message.AddToTransaction)
+		if ok {
+			asked = q
+		}
+		return ok
+	}
+	id := p.ids[0]
+	if c.leader(id)() == p.coordinates() { // it would ask itself, and no message go out
+		id = p.ids[1]
+	}
+	leader := c.nodes[c.leader(id)()-1]
+	batch := batchOf("first")
+	record.SetTransactional(batch, p.id, p.epoch, 0)
+	c.token++
+	token := c.token
+	leader.inbox = append(leader.inbox, effect.Requested{Token: token, Msg: &message.Produce{
+		Acks: message.AcksAll, Timeout: 5 * message.Second, TransactionalID: transactional,
+		Partitions: []message.ProducePartition{{ID: id, Records: batch}},
+	}})
+	c.wait("the coordinator is asked", func() bool { return asked != nil })
+	leader.inbox = append(leader.inbox, effect.Received{From: 1, Msg: &message.AddedToTransaction{
+		BrokerEpoch: asked.BrokerEpoch - 1, Request: asked.Request, Others: []message.OtherAddition{{Request: asked.Request}},
+	}})
+	c.drain()
+	require.Nil(t, c.replies[token], "nobody has said so in this run")
+	c.mute = nil
+	c.wait("the record is stored", func() bool { return c.replies[token] != nil })
+	require.Equal(t, message.None, c.replies[token].(*message.ProduceReply).Partitions[0].Code)
+}
+
+// A coordinator may hear of a topic later than the leader that asks it: that it does not
+// know a topic yet is no reason to do without the marker.
+func TestATopicThatIsNotKnownYetIsNotGone(t *testing.T) {
+	c := newCluster(t, 3)
+	created(c)
+	reply := c.ask(2, &message.CreateTopic{Name: "payments", Partitions: 1, ReplicationFactor: 3}).(*message.CreateTopicReply)
+	require.Equal(t, message.None, reply.Code)
+	n := c.nodes[0].core
+	view := transactionView{topicView{n}}
+	gone := func(id record.TopicID) bool { return view.Gone(record.PartitionID{Topic: id}) }
+	require.False(t, gone(reply.ID))
+	require.False(t, gone(record.TopicID(n.image.Version()+1)))
+	require.Equal(t, message.None, c.ask(2, &message.DeleteTopic{Name: "payments"}).(*message.DeleteTopicReply).Code)
+	c.pass(message.Second)
+	require.True(t, gone(reply.ID))
+}

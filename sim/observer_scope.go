@@ -112,6 +112,7 @@ func (*completeInSync) Looks() scope     { return ofReplicas | ofImages }
 func (*singleLeaders) Looks() scope      { return ofReplicas | ofImages }
 func (*decidedReads) Looks() scope       { return ofReplies }
 func (*trueAnswers) Looks() scope        { return ofReplies }
+func (*trulyFenced) Looks() scope        { return ofReplies }
 func (*exactRecovery) Looks() scope      { return 0 }
 func (*closedFiles) Looks() scope        { return 0 }
 func (*derivedState) Looks() scope       { return ofCuts | ofReplicas }

@@ -64,6 +64,10 @@ type ClusterPlan struct {
 	// GroupBatch is how many bytes of records a coordinator appends in one batch: a
 	// decision that needs more can be cut by a crash. 0: the core's default.
 	GroupBatch int `json:"groupBatch,omitempty"`
+	// ReplayBytes is how many bytes of its log a coordinator reads at a time as it
+	// takes a shard over, at least one batch; 0: the core's default, into which all
+	// goes at once.
+	ReplayBytes int `json:"replayBytes,omitempty"`
 	// Unflushed is how many bytes a broker appends ahead of its flushes before it
 	// holds producers back; 0: the core's default, which no run reaches.
 	Unflushed int `json:"unflushed,omitempty"`

@@ -44,6 +44,9 @@ func drawRare(r *chance.Stream, p *Plan) {
 	if d := r.Split("group batch"); d.OneIn(4) {
 		p.Cluster.GroupBatch = int(d.Between(1, 300))
 	}
+	if d := r.Split("replay bytes"); d.OneIn(3) {
+		p.Cluster.ReplayBytes = int(d.Between(1, 3000))
+	}
 }
 
 // drawRareFaults draws what goes together with faults that are there: starts that

@@ -85,6 +85,13 @@ func (c *Coordinator) Replayed(now message.Now, index int32, epoch record.Leader
 	c.collect(out)
 }
 
+// ReplayAnew says that the log start has moved over records that were still to be
+// replayed: what was handed over before is forgotten, and the next batches are those
+// from the log start on.
+func (c *Coordinator) ReplayAnew(index int32, epoch record.LeaderEpoch) {
+	c.shards.ReplayAnew(index, epoch)
+}
+
 // Wrote completes the Append of a ticket: code None says that it is committed
 // with its first record at base. Completions come in the order of the appends.
 func (c *Coordinator) Wrote(now message.Now, ticket uint64, code message.Code, base record.Offset, out *Out) {

@@ -111,6 +111,18 @@ func (s *Set[C, B]) Replayed(now message.Now, index int32, epoch record.LeaderEp
 	s.desk.stale = true
 }
 
+// ReplayAnew says that the log start has moved over records that were still to be
+// replayed: what was handed over before is forgotten, and the next batches are those
+// from the log start on. A key that is alive was said again by the snapshot there;
+// one that is not may have been removed by a record that nobody can read any more.
+func (s *Set[C, B]) ReplayAnew(index int32, epoch record.LeaderEpoch) {
+	at, ok := s.find(index)
+	if ok && s.ledgers[at].epoch == epoch && s.ledgers[at].phase == Loading {
+		s.ledgers[at].replay = replay{}
+		s.books[at].Reset()
+	}
+}
+
 // Wrote completes the Append of a ticket: code None says that it is committed
 // with its first record at base. Completions come in the order of the appends.
 func (s *Set[C, B]) Wrote(now message.Now, ticket uint64, code message.Code, base record.Offset, out *Out) {

@@ -174,6 +174,26 @@ func TestLoadsAndResignationsAreFencedByEpoch(t *testing.T) {
 	require.Empty(t, b.set.Books(), "a leadership that was resigned does not come back")
 }
 
+// The log start may move while a shard is loaded: a follower has been told so by the
+// leader before. What was removed below it must not stay.
+func TestALoadThatTheLogStartOvertakesForgetsWhatItHasRead(t *testing.T) {
+	b := newBench(t, Config{})
+	b.write("gone", "1")
+	b.write("there", "1")
+	load := func(anew record.LeaderEpoch) map[string]string {
+		b.set.Lead(0, b.epoch+1, &b.out)
+		b.epoch++
+		b.set.Replayed(b.now, 0, b.epoch, b.log[0].batch, false, &b.out)
+		b.set.ReplayAnew(0, b.epoch+anew)
+		b.set.Replayed(b.now, 0, b.epoch, b.log[1].batch, true, &b.out)
+		require.Equal(t, Serving, b.board().Phase())
+		b.set.ReplayAnew(0, b.epoch) // of no load any more
+		return b.board().notes
+	}
+	require.Equal(t, map[string]string{"gone": "1", "there": "1"}, load(-1), "that was another leadership's")
+	require.Equal(t, map[string]string{"there": "1"}, load(0))
+}
+
 func TestShardsAreKeptApart(t *testing.T) {
 	b := newBench(t, Config{})
 	b.set.Lead(7, 3, &b.out)

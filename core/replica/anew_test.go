@@ -181,5 +181,5 @@ func TestALeaderThatBeginsAnewShowsNothingBeforeTheDiskHasDoneIt(t *testing.T) {
 	require.EqualValues(t, 2, n.view(p0).ShownStart)
 	require.EqualValues(t, 2, n.readFrom(2).LogStart)
 	require.Equal(t, message.OffsetOutOfRange, w.replies[waiting].(*message.FetchReply).Partitions[0].Code, "who waited is told at once")
-	require.Equal(t, []Replay{{ID: p0, Epoch: v.LeaderEpoch, Next: 2, Done: true}}, n.replayed)
+	require.Equal(t, []Replay{{ID: p0, Epoch: v.LeaderEpoch, Next: 2, Anew: true, Done: true}}, n.replayed)
 }

@@ -55,6 +55,9 @@ type Config struct {
 	// transaction coordinator; beyond it they are
 	// refused with BrokerNotAvailable. Default 64 MiB.
 	HeldBytes int64
+	// ReplayBytes bounds what one LocalRead gives, but for its first batch. Default
+	// 1 MiB.
+	ReplayBytes int32
 	// CheckpointBytes is how much is appended to a log between two checkpoints
 	// of its derived state. Default 16 MiB.
 	CheckpointBytes int64
@@ -77,6 +80,7 @@ func (c Config) withDefaults() Config {
 	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)
 	c.UnflushedBytes = cmp.Or(c.UnflushedBytes, 64<<20)
 	c.HeldBytes = cmp.Or(c.HeldBytes, 64<<20)
+	c.ReplayBytes = cmp.Or(c.ReplayBytes, 1<<20)
 	c.CheckpointBytes = cmp.Or(c.CheckpointBytes, 16<<20)
 	c.CheckpointBatches = cmp.Or(c.CheckpointBatches, 4096)
 	return c

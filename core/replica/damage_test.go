@@ -208,3 +208,19 @@ func TestReadsUnderWayWhenDamageIsFoundGiveNothingAway(t *testing.T) {
 	require.Equal(t, []record.PartitionID{p0}, l.damaged, "told once")
 	require.Equal(t, "bad sector", l.view(p0).Damage)
 }
+
+func TestWhatHasWaitedForACoordinatorDoesNotEnterADamagedLog(t *testing.T) {
+	w := transactionalWorld(t, 2)
+	w.put(1, "a")
+	w.pass(message.Second)
+	l := w.node(1)
+	waits := l.pay(of(batch("b", 1), payer, 0, 0))
+	l.badReads = true
+	require.Equal(t, message.StorageError, l.readFrom(0).Code)
+	for _, q := range l.asked() {
+		l.tell(q.Ticket, message.None)
+	}
+	w.run()
+	require.Equal(t, message.StorageError, w.code(waits))
+	require.EqualValues(t, 1, l.view(p0).End)
+}

@@ -355,3 +355,41 @@ func TestTheGroupRoomAppendsAndReplays(t *testing.T) {
 	})
 	require.EqualValues(t, 2, l.view(p0).Start)
 }
+
+// What a record has removed is said nowhere else. Once the log start has moved over it,
+// who has read what it removed, and goes on behind the start, would keep that.
+func TestALocalReadThatTheLogStartOvertakesBeginsAnew(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{}, 1, 2)
+	l := w.node(1)
+	l.m.cfg.ReplayBytes = 1 // a batch at a time
+	w.put(1, "a", "b", "c", "d")
+	w.pass(message.Second)
+	read := func(from record.Offset) (Replay, []string) {
+		l.replayed = nil
+		l.do(func(m *Manager, now message.Now, out *Out) { m.LocalRead(now, p0, 0, from, out) })
+		w.run()
+		require.Len(t, l.replayed, 1)
+		got := values(t, l.replayed[0].Batches)
+		l.replayed[0].Batches = nil
+		return l.replayed[0], got
+	}
+	first, got := read(0)
+	require.Equal(t, Replay{ID: p0, Next: 1}, first)
+	require.Equal(t, []string{"a0"}, got)
+	trim := func(before record.Offset) {
+		l.do(func(m *Manager, now message.Now, out *Out) { m.LocalTrim(now, p0, 0, before, out) })
+		w.pass(2 * message.Second)
+	}
+	trim(1)
+	second, got := read(1)
+	require.Equal(t, Replay{ID: p0, Next: 2}, second, "nothing was skipped")
+	require.Equal(t, []string{"b0"}, got)
+	trim(3)
+	third, got := read(2)
+	require.Equal(t, Replay{ID: p0, Next: 4, Anew: true, Done: true}, third)
+	require.Equal(t, []string{"d0"}, got)
+	trim(4)
+	last, _ := read(2)
+	require.Equal(t, Replay{ID: p0, Next: 4, Anew: true, Done: true}, last, "there is nothing left to read")
+}

@@ -6,9 +6,6 @@ import (
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
-// replayBytes is how much one LocalRead gives at most.
-const replayBytes = 1 << 20
-
 // LocalAppend appends a batch of another room of this broker to a partition
 // that it leads in epoch. Out.Local answers it with ticket once the batch is
 // committed, or at once when it cannot be appended. It does not time out, and
@@ -47,7 +44,7 @@ func (m *Manager) LocalAppend(now message.Now, id record.PartitionID, epoch reco
 // partition that this broker leads in epoch. Out.Replayed answers it, at the
 // earliest when the high watermark has reached the start of the epoch; nothing
 // answers it once the leadership has ended. Read on from Replay.Next until
-// Replay.Done.
+// Replay.Done, and begin anew when Replay.Anew says so.
 func (m *Manager) LocalRead(now message.Now, id record.PartitionID, epoch record.LeaderEpoch, from record.Offset, out *Out) {
 	if m.halted {
 		return
@@ -97,12 +94,14 @@ func (l *leader) wakeReplays(m *Manager, out *Out) {
 type localRead struct {
 	l        *leader
 	from, to record.Offset
+	anew     bool
 }
 
 func (l *leader) replay(m *Manager, from record.Offset, out *Out) {
 	r := l.r
+	anew := from < r.log.Start()
 	from = max(from, r.log.Start())
-	answer := Replay{ID: r.id, Epoch: l.epoch, Next: from, Done: true}
+	answer := Replay{ID: r.id, Epoch: l.epoch, Next: from, Anew: anew, Done: true}
 	switch {
 	case r.damage.what != "":
 		answer.Code, answer.Done = message.StorageError, false
@@ -110,8 +109,8 @@ func (l *leader) replay(m *Manager, from record.Offset, out *Out) {
 	case from >= r.highWatermark:
 		out.Replayed = append(out.Replayed, answer)
 	default:
-		who := &localRead{l: l, from: from, to: r.highWatermark}
-		m.read(who, []effect.Slice{{Log: r.id, From: from, To: who.to, MaxBytes: replayBytes}}, out)
+		who := &localRead{l: l, from: from, to: r.highWatermark, anew: anew}
+		m.read(who, []effect.Slice{{Log: r.id, From: from, To: who.to, MaxBytes: m.cfg.ReplayBytes}}, out)
 	}
 }
 
@@ -123,7 +122,7 @@ func (c *localRead) done(m *Manager, _ message.Now, results []effect.ReadResult,
 		out.Replayed = append(out.Replayed, Replay{ID: c.l.r.id, Epoch: c.l.epoch, Code: message.StorageError, Next: c.from})
 		return
 	}
-	answer := Replay{ID: c.l.r.id, Epoch: c.l.epoch, Next: c.from, Batches: results[0].Batches}
+	answer := Replay{ID: c.l.r.id, Epoch: c.l.epoch, Next: c.from, Anew: c.anew, Batches: results[0].Batches}
 	it := record.Batches(answer.Batches)
 	for it.Next() {
 		answer.Next = it.Header.End()
@@ -132,9 +131,9 @@ func (c *localRead) done(m *Manager, _ message.Now, results []effect.ReadResult,
 	if err == nil && answer.Next <= c.from {
 		err = errNothingRead
 	}
-	switch start := c.l.r.log.Start(); {
+	switch {
 	case err != nil && c.l.r.readFailed(m, c.from, err, out) == message.OffsetOutOfRange:
-		answer.Next = start // what was to be read has been said again behind it
+		// the log start has overtaken the read: who reads on is told
 	case err != nil:
 		answer.Code, answer.Batches, answer.Next = message.StorageError, nil, c.from
 	}

@@ -85,6 +85,10 @@ type Replay struct {
 	Code    message.Code  // StorageError when the log cannot be read; else None
 	Batches []byte        // whole batches; must not be changed; may be empty
 	Next    record.Offset // where to read on
+	// Anew says that the log start has moved over records that were still to be read.
+	// What they had removed would not be heard of: all that was given before counts no
+	// more. What still counts has been said again from the log start on.
+	Anew bool
 	// Done says that all that was committed when the read was made has been
 	// given, which is never less than what the log held when the leadership
 	// began.
