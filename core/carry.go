@@ -25,14 +25,14 @@ func groupConfig(c Config) group.Config {
 	return group.Config{
 		SessionTimeout: c.Groups.SessionTimeout, HeartbeatInterval: c.Groups.HeartbeatInterval,
 		OffsetRetention: c.Groups.OffsetsRetention, ProducerIdle: c.Tidying.ProducerIdle,
-		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords, MaxBatchBytes: c.Tidying.GroupBatch},
+		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.ShardRecords, MaxBatchBytes: c.Tidying.ShardBatch},
 	}
 }
 
 func txnConfig(c Config) txn.Config {
 	return txn.Config{
 		MaxTimeout: c.Transactions.MaxTimeout, Expiration: c.Transactions.Expiration, LastEpoch: record.ProducerEpoch(c.Tidying.ProducerEpochs),
-		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.GroupRecords, MaxBatchBytes: c.Tidying.GroupBatch},
+		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.ShardRecords, MaxBatchBytes: c.Tidying.ShardBatch},
 	}
 }
 

@@ -67,9 +67,9 @@ type Tidying struct {
 	QuorumParcel      int // bytes of entries in one message between controllers, about; default 1 MiB
 	MetadataChanges   int // kept to send brokers only what they lack; default 10000
 	ProducerIDs       int // a broker gets at a time; default 1000
-	GroupRecords      int // of a group shard's log before a snapshot is worth it; default 10000
-	GroupBatch        int // bytes of one batch in a group shard's log, about; default 512 KiB
-	ReplayBytes       int // of the log of a shard, of groups or transactions, that are read at a time as it is loaded; default 1 MiB
+	ShardRecords      int // of the log of a shard, of groups or transactions, before a snapshot is worth it; default 10000
+	ShardBatch        int // bytes of one batch in such a log, about; default 512 KiB
+	ReplayBytes       int // of such a log that are read at a time as it is loaded; default 1 MiB
 	ProducerEpochs    int // of one producer id of a transactional id; default 32767
 	UnflushedBytes    int // appended and not durable before produces and fetches wait; default 64 MiB
 	// ProducerIdle is how long the state of a silent producer is kept: longer than

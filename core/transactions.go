@@ -17,13 +17,15 @@ import (
 // coordinator has markers written by those who lead the partitions. Both ask again
 // by themselves until they hear the answer: what is lost needs nothing here.
 
-// room tells whose ticket a number is, where those of several rooms meet. It is the
-// last bit of the number.
+// room tells whose ticket a number is, where those of two rooms meet: of the groups
+// and the transaction coordinator, in what is written; of the groups and the replicas,
+// in what is asked. It is the last bit of the number.
 type room uint64
 
 const (
-	ofGroups room = iota // positions of groups
-	ofOthers             // transactions in what is written, records in what is asked
+	ofGroups       room = 0
+	ofTransactions room = 1 // in what is written
+	ofReplicas     room = 1 // in what is asked
 )
 
 func tagged(ticket uint64, of room) uint64 { return ticket<<1 | uint64(of) }
@@ -95,7 +97,7 @@ func (n *Node) verifyAll(now message.Now, out *effect.Out) {
 	records, positions := n.replicaOut.Verify, n.groupOut.Verify
 	n.replicaOut.Verify, n.groupOut.Verify = nil, nil
 	for _, v := range records {
-		n.verify(now, v, ofOthers, out)
+		n.verify(now, v, ofReplicas, out)
 	}
 	for _, v := range positions {
 		n.verify(now, replica.Verify{
@@ -180,7 +182,7 @@ func (n *Node) fromTransactions(now message.Now, out *effect.Out) {
 	for _, s := range x.Sends {
 		out.Send(s.To, s.Msg)
 	}
-	n.keep(now, &n.transactions, ofOthers, &x.Out)
+	n.keep(now, &n.transactions, ofTransactions, &x.Out)
 }
 
 // transactionView shows the image to the transaction coordinator.
@@ -197,18 +199,4 @@ func (v transactionView) Leader(id record.PartitionID) message.NodeID {
 func (v transactionView) Gone(id record.PartitionID) bool {
 	image := v.node.image
 	return image.Version() >= message.Version(id.Topic) && image.Topic(id.Topic) == nil
-}
-
-// Take is how the transaction coordinator gets producer ids.
-func (p *producerIDs) Take() (record.ProducerID, bool) {
-	if p.left == 0 {
-		if !p.asked {
-			p.asked, p.retry = true, -message.Never // with the Tick that ends this step
-		}
-		return record.NoProducerID, false
-	}
-	id := p.next
-	p.next++
-	p.left--
-	return id, true
 }

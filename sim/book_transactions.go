@@ -205,7 +205,7 @@ func (b *transactionsBook) state(r *stateRecord, now Span) {
 			one.decided, one.commits, one.asked, one.by, one.turn = true, t.Phase == txn.PrepareCommit, t.Ended == of, r.epoch, t.Turn
 		}
 	case txn.CompleteCommit, txn.CompleteAbort:
-		if r.before.Phase == txn.PrepareCommit || r.before.Phase == txn.PrepareAbort {
+		if prepared(r.before.Phase) {
 			b.one(before(r.before.Now), name).complete = true
 		} else if one := b.one(r.before.Now, name); !one.decided { // an abort of nothing
 			one.decided, one.asked, one.complete, one.by, one.turn = true, true, true, r.epoch, t.Turn

@@ -247,6 +247,12 @@ func (t *transacting) decides(u *user) (commit bool) {
 	return u.world.phase >= draining || !u.random.Percent(int64(u.plan.Abort))
 }
 
+// present is the transaction that a client makes now; nil: none.
+func (t *transacting) present() *transaction { return t.now }
+
+// busy says that a transaction is about to begin or to end.
+func (t *transacting) busy() bool { return t.now != nil && (!t.now.began || t.now.verb != "") }
+
 // waits says what a transaction that is not over waits for.
 func (t *transacting) waits() (string, bool) {
 	if t.now != nil {

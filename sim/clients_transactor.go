@@ -154,9 +154,6 @@ func (t *transactor) actListed(u *user) {
 	u.awaitList()
 }
 
-// busy says that a transaction is about to begin or to end.
-func (t *transacting) busy() bool { return t.now != nil && (!t.now.began || t.now.verb != "") }
-
 func (t *transactor) done(u *user, o *openOp, r *client.Result) {
 	if o.of == nil {
 		return

@@ -92,8 +92,8 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 		},
 		Tidying: core.Tidying{
 			CheckpointBatches: c.Tidy, QuorumEntries: c.Tidy, QuorumKept: c.Tidy / 4, QuorumParcel: c.Parcel,
-			QuorumBytes: c.QuorumBytes, GroupBatch: c.GroupBatch, ReplayBytes: c.ReplayBytes,
-			MetadataChanges: c.Tidy, GroupRecords: c.Tidy, ProducerIDs: (c.Tidy + 31) / 32,
+			QuorumBytes: c.QuorumBytes, ShardBatch: c.GroupBatch, ReplayBytes: c.ReplayBytes,
+			MetadataChanges: c.Tidy, ShardRecords: c.Tidy, ProducerIDs: (c.Tidy + 31) / 32,
 			UnflushedBytes: c.Unflushed, ProducerEpochs: c.Epochs, ProducerIdle: message.Duration(t.ProducerIdle),
 		},
 	}

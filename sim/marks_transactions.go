@@ -38,9 +38,6 @@ func (n *Node) markCrossed() {
 	}
 }
 
-// present is the transaction that a client makes now; nil: none.
-func (t *transacting) present() *transaction { return t.now }
-
 // markDied notes what a client was doing as it died.
 func (u *user) markDied() {
 	t, ok := u.script.(interface{ present() *transaction })

@@ -4,21 +4,22 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
 // sequences is INV-27 and INV-29 as the logs show them: what is committed of a
 // producer is a sequence without a gap and without a repeat, which begins at 0
 // in each of its epochs, and its epochs never fall. A marker begins an epoch of its
-// producer, in which there is no batch yet. And a leader that has one
-// of a producer's last batches never refuses it as out of order. No two
-// producers are ever given one id: each would be taken for the other. Only the
-// incarnations of one transactional id share it, and each of them has another epoch.
+// producer, in which there is no batch yet. And a leader that has one of a producer's
+// last batches never refuses it as out of order. No two producers are ever given one
+// id: each would be taken for the other. Only the incarnations of one transactional id
+// share it, and each of them has another epoch.
 type sequences struct {
 	blind
 	parts []*sequenced // by number of the partition
 	asked map[request]asker
 	given map[record.ProducerID]handed
-	turns map[turn]uint64 // by whom: the incarnation
+	turns map[txn.Identity]uint64 // each is one incarnation's: which
 }
 
 // request is a question for a producer id, by the node and its token.
@@ -38,12 +39,6 @@ type asker struct {
 type handed struct {
 	node          int32
 	transactional string
-}
-
-// turn is an identity: each is one producer's, or one incarnation's of it.
-type turn struct {
-	id    record.ProducerID
-	epoch record.ProducerEpoch
 }
 
 // sequenced is what is committed of one partition, by producer.
@@ -107,7 +102,7 @@ func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 			if m, ok := r.Msg.(*message.InitProducerIDReply); ok {
 				who := request{n.id, r.Token}
 				if m.Code == message.None {
-					o.named(w, n, turn{m.ID, m.Epoch}, o.asked[who])
+					o.named(w, n, txn.Identity{ID: m.ID, Epoch: m.Epoch}, o.asked[who])
 				}
 				delete(o.asked, who)
 			}
@@ -116,22 +111,22 @@ func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 }
 
 // named notes that an identity was given to a producer.
-func (o *sequences) named(w *World, n *Node, who turn, by asker) {
+func (o *sequences) named(w *World, n *Node, who txn.Identity, by asker) {
 	if o.given == nil {
-		o.given, o.turns = map[record.ProducerID]handed{}, map[turn]uint64{}
+		o.given, o.turns = map[record.ProducerID]handed{}, map[txn.Identity]uint64{}
 	}
-	before, twice := o.given[who.id]
+	before, twice := o.given[who.ID]
 	holder, held := o.turns[who]
 	switch {
 	case twice && (by.transactional == "" || by.transactional != before.transactional):
-		w.fail("INV-27", n.id, "one id for two producers", "node %d gives a producer the id %d, which node %d has given to another", n.id, who.id, before.node)
+		w.fail("INV-27", n.id, "one id for two producers", "node %d gives a producer the id %d, which node %d has given to another", n.id, who.ID, before.node)
 		return
 	case held && by.transactional != "" && w.transactionsGivenUp(by.transactional): // with what it had given out
 	case held && (holder != by.incarnation || holder == 0):
-		w.fail("INV-27", n.id, "one epoch for two incarnations", "node %d gives a producer of %q the id %d with epoch %d, which another one has", n.id, by.transactional, who.id, who.epoch)
+		w.fail("INV-27", n.id, "one epoch for two incarnations", "node %d gives a producer of %q the id %d with epoch %d, which another one has", n.id, by.transactional, who.ID, who.Epoch)
 		return
 	}
-	o.given[who.id], o.turns[who] = handed{n.id, by.transactional}, by.incarnation
+	o.given[who.ID], o.turns[who] = handed{n.id, by.transactional}, by.incarnation
 }
 
 // committed looks at what is newly committed of one partition.

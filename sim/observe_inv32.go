@@ -103,9 +103,9 @@ func inOrder(was, is *txn.Transaction, last record.ProducerEpoch) bool {
 		return is.Now == was.Turn && is.Turn == is.Now
 	case prepared(was.Phase) && is.Phase == was.Phase:
 		return is.Now == was.Now && is.Turn == was.Turn
-	case is.Phase == txn.PrepareCommit || is.Phase == txn.PrepareAbort:
+	case prepared(is.Phase):
 		return is.Now == next && (is.Turn == is.Now && (next.Epoch < last || is.Ended != was.Turn) || fresh && next.Epoch == last && is.Ended == was.Turn)
-	case was.Phase == txn.PrepareCommit || was.Phase == txn.PrepareAbort:
+	case prepared(was.Phase):
 		return is.Now == was.Turn && is.Turn == was.Turn
 	}
 	return is.Now == is.Turn && is.Ended == was.Turn && (is.Now == next && next.Epoch < last || fresh && next.Epoch == last) // an abort of nothing

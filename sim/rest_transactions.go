@@ -166,7 +166,7 @@ func (w *World) endless(u *user) bool {
 
 // mayStayOpen says that a transaction may stay open for good in a partition: what
 // would have ended it was given up.
-func (w *World) mayStayOpen(p *partBook) bool { return p.off() || p.unclean || p.loss || w.unsettled() }
+func (w *World) mayStayOpen(p *partBook) bool { return p.off() || p.loss || w.unsettled() }
 
 // unsettled says that what was decided about some transactions may have been given
 // up with records of a coordinator.
@@ -179,7 +179,7 @@ func (w *World) unsettled() bool {
 		return false
 	}
 	for i := range t.Partitions {
-		if p := w.book.parts[record.PartitionID{Topic: t.ID, Index: int32(i)}]; p != nil && (p.off() || p.unclean || p.forsaken()) {
+		if w.stateGivenUp(record.PartitionID{Topic: t.ID, Index: int32(i)}) {
 			return true
 		}
 	}
@@ -198,8 +198,13 @@ func (w *World) transactionsGivenUp(id string) bool {
 	if t == nil {
 		return false
 	}
-	p := w.book.parts[record.PartitionID{Topic: t.ID, Index: txn.Shard(id, int32(len(t.Partitions)))}]
-	return p != nil && (p.off() || p.unclean || p.forsaken())
+	return w.stateGivenUp(record.PartitionID{Topic: t.ID, Index: txn.Shard(id, int32(len(t.Partitions)))})
+}
+
+// stateGivenUp says so of one shard of coordinators.
+func (w *World) stateGivenUp(id record.PartitionID) bool {
+	p := w.book.parts[id]
+	return p != nil && (p.off() || p.forsaken())
 }
 
 // stalled says that a group may never be told its positions again: some are pending

@@ -128,9 +128,9 @@ func (t *transactor) proceed() {
 	}
 }
 
-// subscribed asks for an identity as soon as the client is a member of a group. What an earlier
-// incarnation left open is aborted at once: positions that wait for the end of it may
-// be why there is nothing to begin a transaction with.
+// subscribed asks for an identity as soon as the client is a member of a group. What
+// an earlier incarnation left open is aborted at once: positions that wait for the end
+// of it may be why there is nothing to begin a transaction with.
 func (t *transactor) subscribed() {
 	if t.on() && t.phase == anonymous && t.c.consumer.mode == grouped {
 		t.identify()

@@ -48,7 +48,7 @@ type Coordinator struct {
 	asking map[uint64]*question // by ticket
 	ticket uint64               // the one given out last
 
-	// For the Out of this call, from rooms below that could not put it there.
+	// For the Out of this call, from shards that had none: see collect.
 	replies  []Reply
 	verify   []Verify
 	resolved []Resolved
@@ -132,7 +132,7 @@ func (c *Coordinator) Topics(now message.Now, view TopicView, changed []record.T
 	c.collect(out)
 }
 
-// collect hands over what rooms below could not put into the Out.
+// collect hands over what shards had no Out for: a ledger knows only its own.
 func (c *Coordinator) collect(out *Out) {
 	if len(c.replies) > 0 {
 		out.Replies = append(out.Replies, c.replies...)

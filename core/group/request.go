@@ -8,8 +8,9 @@ import (
 )
 
 // Request handles a client's GroupHeartbeat, CommitOffsets, FetchOffsets,
-// CommitTransactionOffsets, ListGroups, DescribeGroup, DeleteGroup or DeleteOffsets. It is answered
-// exactly once, now or in a later call. (FindCoordinator is not handled here.)
+// CommitTransactionOffsets, ListGroups, DescribeGroup, DeleteGroup or DeleteOffsets.
+// It is answered exactly once, now or in a later call. (FindCoordinator is not handled
+// here.)
 func (c *Coordinator) Request(now message.Now, token message.Token, m message.Request, out *Out) {
 	if _, ok := m.(*message.ListGroups); ok {
 		c.list(now, token, out)

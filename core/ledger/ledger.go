@@ -126,7 +126,7 @@ func (l *Ledger[C]) Phase() Phase { return l.phase }
 // committed log.
 func (l *Ledger[C]) Pending() int { return l.queue.pending }
 
-// Waiting is how many replies wait.
+// Waiting is how many replies wait, and what else is to follow an append (see After).
 func (l *Ledger[C]) Waiting() int { return l.queue.waiting }
 
 // Full says that no more may wait: the log is far behind.

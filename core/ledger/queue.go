@@ -131,7 +131,7 @@ type queue struct {
 	entries []queued
 	first   int // what is before it has left
 	pending int // appends in the queue
-	waiting int // replies in the queue and reads before it
+	waiting int // all else in the queue, and reads that are not in it yet
 }
 
 func (q *queue) push(entry queued) {

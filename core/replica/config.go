@@ -52,8 +52,8 @@ type Config struct {
 	// produces are held back and followers do not fetch. Default 64 MiB.
 	UnflushedBytes int64
 	// HeldBytes bounds the produces that are held back, for the disk or for a
-	// transaction coordinator; beyond it they are
-	// refused with BrokerNotAvailable. Default 64 MiB.
+	// transaction coordinator; beyond it they are refused with BrokerNotAvailable.
+	// Default 64 MiB.
 	HeldBytes int64
 	// ReplayBytes bounds what one LocalRead gives, but for its first batch. Default
 	// 1 MiB.

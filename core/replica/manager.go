@@ -262,7 +262,7 @@ func (m *Manager) still(l *leader) bool {
 	return r == l.r && r.lead == l
 }
 
-// token names a question to the disk.
+// token names a question, to the disk or to a transaction coordinator.
 func (m *Manager) token() uint64 {
 	m.lastToken++
 	return m.lastToken

@@ -16,7 +16,8 @@ import (
 const (
 	kindTransaction = 2 // 1 is a mark of the ledger
 	// Versions of the value. A reader must refuse a higher one: it was written by a
-	// newer release. What has no incarnation is written as before there were any; so is that with which nothing waits.
+	// newer release. What has no incarnation, and with which nothing waits, is written
+	// as before there were any.
 	valuePlain   = 0
 	valueVersion = 1 // ends with the incarnation, and with what waits
 )

@@ -151,7 +151,7 @@ func (c *Coordinator) told(to message.NodeID, run message.BrokerEpoch, answer me
 	c.send(to, &message.AddedToTransaction{BrokerEpoch: run, Request: answer.Request, Code: answer.Code})
 }
 
-// collect hands over what rooms below could not put into the Out.
+// collect hands over what shards had no Out for: a ledger knows only its own.
 func (c *Coordinator) collect(out *Out) {
 	out.Sends = append(out.Sends, c.sends...)
 	clear(c.sends)
