@@ -45,24 +45,7 @@ func (w *World) unrest(most int) []string {
 		w.transactionUnrest(add)
 	}
 	w.requestUnrest(add)
-	for _, u := range w.clients {
-		if w.transacted && !u.up && u.session > 0 && u.starts == u.run {
-			add("a client has not come back", "client %d (%s) is to be started again", u.plan.ID, u.plan.Role)
-		}
-		if u.up && u.goesOn() && w.hindered(u) {
-			add(stillMoves, "client %d (%s) has moved %v ago", u.plan.ID, u.plan.Role, w.now-u.lastMove())
-		}
-		if u.up && u.plan.Role != auditorRole && !w.hindered(u) {
-			if t, ok := u.script.(*transactor); ok && t.stuck(u) {
-				add("a transactor does not go on", "client %d has committed no transaction since the last fault", u.plan.ID)
-			} else if waits, ok := u.script.idle(u); !ok {
-				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
-			}
-			if late := u.unseen(); late > 0 {
-				add("a client goes by a picture of the cluster that is too old", "client %d has not asked for %v longer than it may", u.plan.ID, time.Duration(late))
-			}
-		}
-	}
+	w.clientUnrest(add)
 	if len(out) == 0 {
 		w.diskUnrest(add) // which is dear to look at
 	}

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
+
+// clientUnrest judges that every client has come to the end of its work, but for those
+// that may never do.
+func (w *World) clientUnrest(add complain) {
+	for _, u := range w.clients {
+		if w.transacted && !u.up && u.session > 0 && u.starts == u.run {
+			add("a client has not come back", "client %d (%s) is to be started again", u.plan.ID, u.plan.Role)
+		}
+		if u.up && u.goesOn() && w.hindered(u) {
+			add(stillMoves, "client %d (%s) has moved %v ago", u.plan.ID, u.plan.Role, w.now-u.lastMove())
+		}
+		if u.up && u.plan.Role != auditorRole && !w.hindered(u) {
+			if t, ok := u.script.(*transactor); ok && t.stuck(u) {
+				add("a transactor does not go on", "client %d has committed no transaction since the last fault", u.plan.ID)
+			} else if waits, ok := u.script.idle(u); !ok {
+				add("a client waits", "client %d (%s) has %s", u.plan.ID, u.plan.Role, waits)
+			}
+			if late := u.unseen(); late > 0 {
+				add("a client goes by a picture of the cluster that is too old", "client %d has not asked for %v longer than it may", u.plan.ID, time.Duration(late))
+			}
+		}
+	}
+}
+
+// hindered says that a client may never end its transactions: what its coordinator
+// had written was given up, or it publishes where nobody may lead any more, or
+// nobody coordinates its group.
+func (w *World) hindered(u *user) bool {
+	if !u.plan.Role.transacts() {
+		return false
+	}
+	into := u.plan.Topics
+	if u.plan.Role == Worker {
+		into = u.plan.Into
+	}
+	for _, name := range into {
+		if t := w.newest().TopicNamed(name); t != nil && slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.partitionForsaken(p.ID) }) {
+			return true
+		}
+	}
+	return w.transactionsGivenUp(u.plan.Transactional) || u.plan.Role == Worker && w.shardForsaken(u.plan.Group)
+}
+
+// stillMoves is the unrest of those who may never come to the end of their work, and
+// are not there yet: they are given the time to go on before they are dismissed.
+const stillMoves = "a client that may be hindered makes transactions"
+
+// goesOn says that a client has committed a transaction lately, or has got something
+// from which the next one will come. What it is given once more, after one that did
+// not commit, is no sign: it may try for ever.
+func (u *user) goesOn() bool { return u.lastMove() > 0 && u.world.now-u.lastMove() < lately }
+
+func (u *user) lastMove() Span { return max(u.committedAt, u.movedAt) }
+
+// lately is longer than a transaction and the pause behind it take when nothing is in
+// the way.
+const lately = 5 * Second
+
+// dismiss ends the processes that may never come to the end of their work, when all
+// others have, and says whether there were any. Nobody can wait until they have nothing
+// left to write, and what they wrote while the logs are read for good would be read by
+// others and not be there.
+func (w *World) dismiss() bool {
+	var leaving []*user // all of them, before a group is another without one
+	for _, u := range w.clients {
+		if u.up && w.endless(u) {
+			leaving = append(leaving, u)
+		}
+	}
+	for _, u := range leaving {
+		u.die()
+	}
+	return len(leaving) > 0
+}
+
+// endless says that a client may write whenever it comes to that: it is not known at
+// rest whether it, or the group for which it writes, has come to an end.
+func (w *World) endless(u *user) bool {
+	if w.hindered(u) {
+		return true
+	}
+	return u.plan.Role.joins() && u.plan.Role.publishes() && (w.shardForsaken(u.plan.Group) || w.stalled(u.plan.Group))
+}
