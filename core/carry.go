@@ -17,7 +17,7 @@ func replicaConfig(c Config) replica.Config {
 		ID: c.ID, Lag: c.Timing.ReplicaLag, FetchWait: c.Timing.FetchWait,
 		AlterRetry: c.Timing.HeartbeatInterval, RequestTimeout: c.Timing.RequestTimeout,
 		CheckpointBatches: c.Tidying.CheckpointBatches, UnflushedBytes: int64(c.Tidying.UnflushedBytes),
-		ReplayBytes: int32(c.Tidying.ReplayBytes), ProducerIdle: c.Tidying.ProducerIdle, Transactions: true,
+		ReplayBytes: int32(c.Tidying.ReplayBytes), ProducerIdle: c.Tidying.ProducerIdle,
 	}
 }
 

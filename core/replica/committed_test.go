@@ -154,9 +154,6 @@ func TestNothingOfAnOpenTransactionIsDeleted(t *testing.T) {
 
 func TestRetentionWaitsForTheEndOfATransaction(t *testing.T) {
 	w := newWorld(t, 2)
-	for _, n := range w.nodes {
-		n.m.cfg.Transactions = true
-	}
 	w.create(p0, message.TopicConfig{SegmentBytes: 100, RetentionBytes: 1}, 1, 2)
 	l := w.node(1)
 	w.put(1, "x", "y")

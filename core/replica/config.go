@@ -41,10 +41,6 @@ type Config struct {
 	// its answer before it is asked again. Default 500 ms.
 	VerifyRetry message.Duration
 
-	// Transactions says that Out.Verify reaches transaction coordinators. Without
-	// it batches of transactions are refused with UnsupportedVersion.
-	Transactions bool
-
 	// FetchBytes bounds the records of one answer, to a follower or a consumer,
 	// but for the first batch of its last partition. Default 8 MiB.
 	FetchBytes int32

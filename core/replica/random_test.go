@@ -55,11 +55,10 @@ func newChaos(t *rapid.T) *chaos {
 	w.holdAlters = true
 	c := &chaos{w: w, t: t, acks: map[message.Token]string{}}
 	for _, n := range w.nodes {
-		n.m.cfg.CheckpointBatches, n.m.cfg.Transactions = 3, true
+		n.m.cfg.CheckpointBatches = 3
 	}
 	w.cfg.CheckpointBatches = 3
 	w.cfg.FetchBytes = 200
-	w.cfg.Transactions = true
 	for i := range 2 {
 		c.clerks = append(c.clerks, &clerk{id: record.ProducerID(20 + i), added: map[record.ProducerEpoch]bool{},
 			decided: map[record.ProducerEpoch]record.Outcome{}, began: record.NoProducerEpoch})

@@ -14,10 +14,6 @@ const payer record.ProducerID = 9
 
 func transactionalWorld(t tester, nodes int) *world {
 	w := newWorld(t, nodes)
-	w.cfg.Transactions = true
-	for _, n := range w.nodes {
-		n.m.cfg.Transactions = true
-	}
 	ids := []message.NodeID{1, 2, 3}
 	w.create(p0, message.TopicConfig{}, ids[:nodes]...)
 	return w
@@ -234,8 +230,6 @@ func TestATransactionThatCannotBeIsRefusedAtOnce(t *testing.T) {
 	require.Equal(t, message.InvalidRequest, produce(func(r *message.Produce) { r.Partitions[0].Records = forged }))
 	l.m.cfg.HeldBytes = 10
 	require.Equal(t, message.BrokerNotAvailable, produce(func(*message.Produce) {}))
-	l.m.cfg.Transactions = false
-	require.Equal(t, message.UnsupportedVersion, produce(func(*message.Produce) {}))
 	require.Empty(t, l.asked())
 	require.EqualValues(t, 1, l.view(p0).End)
 }

@@ -51,8 +51,6 @@ func (u *unverified) bytes() int64 { return int64(len(u.batch)) + 64 }
 func (l *leader) verify(m *Manager, now message.Now, w *produceWait, index int32, r *message.Produce, h *record.Header, out *Out) (waits bool, code message.Code) {
 	v := l.verification(h.ProducerID, h.ProducerEpoch)
 	switch {
-	case !m.cfg.Transactions:
-		return false, message.UnsupportedVersion
 	case r.Acks != message.AcksAll: // else what it commits may be lost
 		return false, message.InvalidRequiredAcks
 	case v == nil && !l.r.log.NeedsVerification(h):
