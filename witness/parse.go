@@ -2,6 +2,8 @@ package witness
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,7 +12,7 @@ import (
 
 // ParseRecord reads "orders/0@22" or "11/0@22"; an offset of None: there is none.
 func (r *Run) ParseRecord(s string) (id record.PartitionID, offset int64, err error) {
-	bad := fmt.Errorf("%q is no record of this run: give it as orders/0@22", s)
+	bad := fmt.Errorf("%q is no record of this run: give it as orders/0@22, or orders/0 for the partition", s)
 	place, at, exact := strings.Cut(s, "@")
 	topic, index, ok := strings.Cut(place, "/")
 	n, err := strconv.ParseInt(index, 10, 32)
@@ -27,7 +29,7 @@ func (r *Run) ParseRecord(s string) (id record.PartitionID, offset int64, err er
 		}
 	}
 	if r.Topics[id.Topic] == "" {
-		return id, 0, bad
+		return id, 0, fmt.Errorf("%q is no record of this run: there is no topic %s; it has %s", s, topic, r.topicNames())
 	}
 	offset = None
 	if exact {
@@ -36,4 +38,10 @@ func (r *Run) ParseRecord(s string) (id record.PartitionID, offset int64, err er
 		}
 	}
 	return id, offset, nil
+}
+
+// topicNames lists the topics that there ever were.
+func (r *Run) topicNames() string {
+	names := slices.Sorted(maps.Values(r.Topics))
+	return strings.Join(slices.Compact(names), ", ")
 }

@@ -81,7 +81,43 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(devCommand(), serveCommand(), topicCommand(), publishCommand(), pollCommand(), commitCommand(),
 		groupCommand(), transactionCommand(), reassignCommand(), brokerCommand(), statusCommand(), configCommand(), controllerCommand(), benchCommand())
+	for _, c := range root.Commands() {
+		refuseUnknown(c)
+	}
 	return root
+}
+
+// refuseUnknown makes a group of commands refuse a word that is none of them. By
+// itself it would print its help, and end as if all were well.
+func refuseUnknown(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		refuseUnknown(sub)
+	}
+	if !c.HasSubCommands() || c.Runnable() {
+		return
+	}
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		text := fmt.Sprintf("%q is no command of %s", args[0], c.CommandPath())
+		if c.SuggestionsMinimumDistance <= 0 {
+			c.SuggestionsMinimumDistance = 2
+		}
+		if like := c.SuggestionsFor(args[0]); len(like) > 0 {
+			text += "; did you mean " + strings.Join(like, " or ") + "?"
+		}
+		return usage("%s", text)
+	}
+}
+
+// counted is a number of things: 1 record, 2 records.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // version is what the build knows of the source it came from.

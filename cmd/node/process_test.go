@@ -261,11 +261,16 @@ func TestErrorsComeWithAdvice(t *testing.T) {
 	require.ErrorAs(t, err, &hint)
 	require.Contains(t, hint.hint, "is a cluster running there?")
 	require.Less(t, time.Since(begin), 10*time.Second, "nobody listens: no need to wait for all of --timeout")
-	for _, args := range [][]string{{"topic", "create"}, {"poll"}, {"publish"}, {"commit"}, {"bench", "produce", "x"}, {"dev", "--nodes=0"}, {"serve", "--node=x"}} {
+	for _, args := range [][]string{{"topic", "create"}, {"poll"}, {"publish"}, {"commit"}, {"bench", "produce", "x"}, {"dev", "--nodes=0"}, {"serve", "--node=x"}, {"group", "reset"}, {"transaction", "end"}} {
 		_, err := cli(t, "", args...)
 		var usage *usageError
 		require.ErrorAs(t, err, &usage, "%v", args)
 	}
+	_, err = cli(t, "", "group", "reset")
+	require.EqualError(t, err, `"reset" is no command of node group; did you mean reset-offsets?`)
+	help, err := cli(t, "", "group")
+	require.NoError(t, err)
+	require.Contains(t, help, "reset-offsets")
 }
 
 func TestPositionsAreRead(t *testing.T) {

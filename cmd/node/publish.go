@@ -272,8 +272,8 @@ func (p *publishing) progress(w io.Writer, done <-chan struct{}) {
 func (p *publishing) summary(w io.Writer, readErr error) error {
 	took := time.Since(p.begin)
 	if !p.o.quiet {
-		fmt.Fprintf(w, "%d records acknowledged, %s in %s (%.0f records/s)\n",
-			p.acked, megabytes(p.bytes), took.Round(time.Millisecond), float64(p.acked)/took.Seconds())
+		fmt.Fprintf(w, "%s acknowledged, %s in %s (%.0f records/s)\n",
+			counted(p.acked, "record"), megabytes(p.bytes), took.Round(time.Millisecond), float64(p.acked)/took.Seconds())
 	}
 	if p.first != nil {
 		return fmt.Errorf("%d records were not acknowledged, %d of them may be in the log all the same: %w", p.failed, p.maybe, p.first)

@@ -58,7 +58,7 @@ func topicCreate(c *connection) *cobra.Command {
 					replicas = len(info.Partitions[0].Replicas)
 				}
 				c.say(cmd.OutOrStdout(), map[string]any{"topic": t.Name, "partitions": len(info.Partitions), "replicas": replicas},
-					"topic %s: %d partitions, %d replicas each", t.Name, len(info.Partitions), replicas)
+					"topic %s: %s, %s each", t.Name, counted(len(info.Partitions), "partition"), counted(replicas, "replica"))
 				return nil
 			})
 		},

@@ -26,7 +26,7 @@ live --record) to the core of this program, which must give the same effects, st
 by step. Names the first step and field that differ.
 
 Exit codes: 0 all conform; 12 one does not; 2 a file cannot be played.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someFiles("a recording, or a folder with some"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, err := tapes(args)
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,7 +34,7 @@ judged. A world that fails is saved as a plan that plays on its own.
   simrun crash 3 --event 5000 --node 2        one point
   simrun crash 3 --at sync --every 10         before every tenth flush, at all nodes
   simrun crash 3 --at op --every 50 --node 2  inside every fiftieth file operation`,
-		Args: cobra.ExactArgs(1),
+		Args: oneRun,
 		RunE: func(_ *cobra.Command, args []string) error {
 			plan, err := sim.LoadPlan(args[0])
 			if err != nil {
@@ -41,6 +42,12 @@ judged. A world that fails is saved as a plan that plays on its own.
 			}
 			if f.every < 1 || f.points < 0 || search.Limit < 1 {
 				return fmt.Errorf("--every and --limit are 1 or above, --points 0 or above")
+			}
+			if f.node < 0 || f.node > plan.Cluster.Nodes {
+				return fmt.Errorf("there is no node %d: the run has nodes 1 to %d", f.node, plan.Cluster.Nodes)
+			}
+			if err := errors.Join(sideBySide(search.Workers), writable(save)); err != nil {
+				return err
 			}
 			if r := sim.Run(plan, sim.Options{}); r.Failure != nil {
 				fmt.Println("the run fails without a crash already:")

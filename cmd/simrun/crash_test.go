@@ -29,7 +29,8 @@ func TestASearchForCrashesThatTriesNothingIsRefused(t *testing.T) {
 		{[]string{"3", "--limit", "0"}, "--every and --limit are 1 or above, --points 0 or above"},
 		{[]string{"3", "--points", "-1"}, "--every and --limit are 1 or above, --points 0 or above"},
 		{[]string{"3", "--at", "noon"}, "--at noon: it is event, sync or op"},
-		{[]string{"3", "--node", "99"}, "there is no such point: try a smaller --every"},
+		{[]string{"3", "--node", "99"}, "there is no node 99: the run has nodes 1 to 5"},
+		{[]string{"3", "--every", "99999999"}, "there is no such point: try a smaller --every"},
 		{[]string{"3", "--event", "5"}, "--event needs --node: whose power goes"},
 		{[]string{"3", "--event", "99999999999", "--node", "1"}, "no world was played: node 1 of this run never comes to event 99999999999"},
 	} {

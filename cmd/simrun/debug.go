@@ -47,7 +47,7 @@ func debugCommand() *cobra.Command {
 		Use:   "debug SEED|FILE",
 		Short: "Steps through a run, forwards and backwards, and looks at any node.",
 		Long:  "Steps through a run, forwards and backwards, and looks at any node.\n\n" + debugHelp,
-		Args:  cobra.ExactArgs(1),
+		Args:  oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			plan, err := planOf(args[0], scripted(c))
 			if err != nil {

@@ -19,7 +19,7 @@ func determinismCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "determinism",
 		Short: "Runs seeds in several processes with different GOMAXPROCS and compares.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if _, _, err := sim.ParseSeeds(seeds); err != nil {
 				return err

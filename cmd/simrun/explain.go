@@ -19,7 +19,7 @@ func explainCommand() *cobra.Command {
 		Long: `Draws a run as one page that a browser shows without a network: a lane for each
 node and client, messages as arrows, faults as bands, how the logs of a partition
 stood, and what led to the failure, where it opens.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			run, r, err := watch(args[0], scripted(c))
 			if err != nil {

@@ -24,7 +24,7 @@ func liveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live",
 		Short: "Runs real nodes under kill -9, SIGSTOP and cut connections, and judges them the same way.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -47,8 +47,8 @@ func liveCommand() *cobra.Command {
 }
 
 func runLive(ctx context.Context, cfg live.Config, keep string) error {
-	if cfg.Nodes < 3 || cfg.Partitions < 1 {
-		return fmt.Errorf("live needs at least 3 nodes and 1 partition")
+	if cfg.Nodes < 3 || cfg.Partitions < 1 || cfg.For <= 0 {
+		return fmt.Errorf("live needs at least 3 nodes and 1 partition, and a time above 0")
 	}
 	work, err := os.MkdirTemp("", "tamarack-live-")
 	if err != nil {

@@ -44,7 +44,7 @@ nobody noticed.`,
   simrun mutate --resume fates.json                  # after an interruption
   simrun mutate --again fates.json --seeds 5000 --json more.json
   simrun mutate --judged blind --seeds 400           # what scenarios/survivors.yaml calls so`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()
@@ -68,6 +68,17 @@ nobody noticed.`,
 }
 
 func (m *mutation) run(ctx context.Context, budgeted bool) error {
+	if m.sample < 1 || m.budget < 1 {
+		return errors.New("--sample and --seeds are 1 or above")
+	}
+	switch hunt.Judgement(m.judged) {
+	case "", hunt.Blind, hunt.Closed, hunt.Equivalent:
+	default:
+		return fmt.Errorf("--judged %s: it is blind, closed or equivalent", m.judged)
+	}
+	if err := writable(m.file); err != nil {
+		return err
+	}
 	root, err := hunt.Root()
 	if err != nil {
 		return err

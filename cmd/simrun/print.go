@@ -123,7 +123,7 @@ func printCommands(bug, what string, event uint64) { printCommandsTo(os.Stdout, 
 
 func printCommandsTo(to io.Writer, bug, what string, event uint64) {
 	fmt.Fprintf(to, "  replay    %s\n", plantedCommand(bug, "replay", what))
-	fmt.Fprintf(to, "  story     %s\n", plantedCommand(bug, "replay", what, "--story", "--from", strconv.FormatUint(event-min(event, 200), 10)))
+	fmt.Fprintf(to, "  story     %s\n", plantedCommand(bug, "replay", what, "--story", "--from", strconv.FormatUint(max(event, 201)-200, 10)))
 	name := nameOfPlan(what)
 	fmt.Fprintf(to, "  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
 	fmt.Fprintf(to, "  why       %s\n", plantedCommand(bug, "why", what))

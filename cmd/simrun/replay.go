@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -23,14 +24,22 @@ func replayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SEED|FILE",
 		Short: "Runs a seed or a saved plan again and tells what happened.",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Args:  oneRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			if trace && story {
+				return errors.New("--story is prose and --trace columns: choose one")
+			}
+			if c.Flags().Changed("from") && !trace && !story {
+				return errors.New("--from goes with --story or --trace")
+			}
 			plan, err := sim.LoadPlan(args[0])
 			if err != nil {
 				return err
 			}
 			if script {
-				plan = plan.Scripted()
+				if plan, err = asDecided(plan); err != nil {
+					return err
+				}
 			}
 			if dump > 0 {
 				return dumpNode(os.Stdout, plan, until, dump)
@@ -121,7 +130,7 @@ func planCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan SEED",
 		Short: "Prints everything that a seed is expanded to.",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneRun,
 		RunE: func(_ *cobra.Command, args []string) error {
 			plan, err := sim.LoadPlan(args[0])
 			if err != nil {
@@ -140,7 +149,7 @@ func hashCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hash",
 		Short: "Prints the hash and the checkpoints of seeds, one line each.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			from, to, err := sim.ParseSeeds(seeds)
 			if err != nil {

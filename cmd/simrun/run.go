@@ -25,6 +25,9 @@ func (o *outputs) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.requireMarks, "require-marks", false, "fail when a mark was never reached (exit code 16): for nightly campaigns")
 }
 
+// writable says whether there is a folder for each file.
+func (o *outputs) writable() error { return writable(o.json, o.junit) }
+
 // finish writes a report to files, prints it, and says how the command ends. The
 // files come first: whoever reads the output may go away in the middle of it.
 func (o *outputs) finish(r *sim.Report) error {
@@ -85,7 +88,7 @@ comes first. Where --seeds names no last one, those two alone end it.`,
   simrun run --seeds $(git rev-parse HEAD) --budget 10m
   simrun run --until-plateau 2000
   simrun run --seeds 1..20000 --shard 2/8 --json shard-2.json --junit shard-2.xml`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := campaignSeeds(&campaign, seeds); err != nil {
 				return err
@@ -98,6 +101,9 @@ comes first. Where --seeds names no last one, those two alone end it.`,
 			}
 			var err error
 			if campaign.Plan, err = sim.PlansOf(plans); err != nil {
+				return err
+			}
+			if err := errors.Join(sideBySide(campaign.Workers), out.writable()); err != nil {
 				return err
 			}
 			campaign.Code = codeVersion()
@@ -163,7 +169,7 @@ func mergeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge FILE...",
 		Short: "Adds up the reports of the shards of one campaign.",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  someFiles("the files that run --json wrote"),
 		RunE: func(_ *cobra.Command, files []string) error {
 			var reports []*sim.Report
 			for _, f := range files {

@@ -166,7 +166,7 @@ func listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "Lists scenarios, planted bugs, faults, invariants and marks.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Println("scenarios")
 			plans, err := loadScenarios(nil)

@@ -30,7 +30,7 @@ func planOf(what string, script bool) (*sim.Plan, error) {
 	if err != nil || !script {
 		return plan, err
 	}
-	return plan.Scripted(), nil
+	return asDecided(plan)
 }
 
 // watch plays a seed or a plan before a witness.

@@ -24,14 +24,19 @@ func shrinkCommand() *cobra.Command {
 		Long: `Makes the smallest plan that fails in the same way: the same invariant, for
 the same cause. Fewer faults, nodes, clients, topics and operations, calmer
 weather, less time. The plan is saved and can be replayed, read and edited.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneRun,
 		RunE: func(_ *cobra.Command, args []string) error {
 			plan, err := sim.LoadPlan(args[0])
 			if err != nil {
 				return err
 			}
 			if script {
-				plan = plan.Scripted()
+				if plan, err = asDecided(plan); err != nil {
+					return err
+				}
+			}
+			if err := errors.Join(sideBySide(cfg.Workers), writable(out, file)); err != nil {
+				return err
 			}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()

@@ -17,7 +17,7 @@ func whyCommand() *cobra.Command {
 who wrote and flushed it, when it was counted as committed and acknowledged, who
 read it, and where it was lost. Without a flag it is the one that the broken
 invariant is about.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			run, r, err := watch(args[0], scripted(c))
 			if err != nil {
