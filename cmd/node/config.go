@@ -42,6 +42,9 @@ func configList(c *connection) *cobra.Command {
 		Args:  exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
+				if err := isNode(ctx, cl, message.NodeID(node)); err != nil {
+					return err
+				}
 				_, list, err := cl.DescribeNodeConfig(ctx, message.NodeID(node))
 				if err == nil {
 					printSettings(c, cmd, list)
@@ -62,6 +65,9 @@ func configGet(c *connection) *cobra.Command {
 		Args:  exactArgs("the setting's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
+				if err := isNode(ctx, cl, message.NodeID(node)); err != nil {
+					return err
+				}
 				id, list, err := cl.DescribeNodeConfig(ctx, message.NodeID(node))
 				if err != nil {
 					return err
@@ -162,6 +168,9 @@ func topicAlter(c *connection) *cobra.Command {
 				return usage("nothing to change: give --set or --unset; node topic settings %s lists what there is", args[0])
 			}
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
+				if err := c.known(ctx, cl, args[0]); err != nil {
+					return err
+				}
 				if err := cl.AlterConfig(ctx, message.AlterConfig{Topic: args[0], Set: set, Unset: unset}); err != nil {
 					return err
 				}
@@ -183,6 +192,9 @@ func topicSettings(c *connection) *cobra.Command {
 		Args:  exactArgs("the topic's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
+				if err := c.known(ctx, cl, args[0]); err != nil {
+					return err
+				}
 				list, err := cl.DescribeTopicConfig(ctx, args[0])
 				if err == nil {
 					printSettings(c, cmd, list)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -273,11 +274,32 @@ func await(ctx context.Context, cl *client.Client, name string, index int32, lim
 	}
 }
 
+// known says whether there is a topic. Whoever asks the controller about one that
+// is not there gets no answer before the time is up.
+func (c *connection) known(ctx context.Context, cl *client.Client, name string) error {
+	return await(ctx, cl, name, client.AnyPartition, c.timeout)
+}
+
+// isNode says whether there is a node; message.NoNode: any will do.
+func isNode(ctx context.Context, cl *client.Client, id message.NodeID) error {
+	if id == message.NoNode {
+		return nil
+	}
+	m, err := cl.Metadata(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(m.Brokers, func(b message.BrokerInfo) bool { return b.ID == id }) {
+		return nil
+	}
+	return &hintError{fmt.Errorf("there is no node %d", id), "node status shows the nodes"}
+}
+
 // partition finds one partition of a topic by its number.
 func partition(t *message.TopicInfo, index int32) (record.PartitionID, error) {
 	if index < 0 || int(index) >= len(t.Partitions) {
 		return record.PartitionID{}, &hintError{
-			fmt.Errorf("topic %s has %d partitions, and number %d is none of them: %w", t.Name, len(t.Partitions), index, message.UnknownTopicOrPartition), "node topic describe " + t.Name + " shows them"}
+			fmt.Errorf("topic %s has %s, and number %d is none of them: %w", t.Name, counted(len(t.Partitions), "partition"), index, message.UnknownTopicOrPartition), "node topic describe " + t.Name + " shows them"}
 	}
 	return record.PartitionID{Topic: t.ID, Index: index}, nil
 }

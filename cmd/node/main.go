@@ -96,7 +96,7 @@ func refuseUnknown(c *cobra.Command) {
 	if !c.HasSubCommands() || c.Runnable() {
 		return
 	}
-	c.Args = cobra.ArbitraryArgs
+	c.Args, c.DisableFlagsInUseLine = cobra.ArbitraryArgs, true
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()

@@ -104,6 +104,9 @@ func poll(ctx context.Context, o pollOptions, out io.Writer) error {
 	if len(o.topics) == 0 {
 		return usage("--topic is missing")
 	}
+	if o.max < 0 {
+		return usage("--max %d: it is 0, for no limit, or above", o.max)
+	}
 	from, err := position(o.from)
 	if err != nil {
 		return err

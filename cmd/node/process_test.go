@@ -226,6 +226,10 @@ func TestTheCommandLineTellsAStory(t *testing.T) {
 	do("", "commit", "--group=h", "--topic=orders", "--partition=0", "--offset=99999", "--force")
 	fails("orders has 2 partitions", "commit", "--group=h", "--topic=orders", "--partition=2", "--offset=0")
 	fails("topic none: UNKNOWN_TOPIC", "publish", "none")
+	for _, args := range [][]string{{"delete", "none"}, {"settings", "none"}, {"add-partitions", "none", "--to=3"}, {"alter", "none", "--set=retention=1h"}} {
+		fails("topic none: UNKNOWN_TOPIC", append([]string{"topic"}, args...)...)
+	}
+	fails("there is no node 9", "config", "list", "--node=9")
 	do("", "topic", "create", "kept", "--retention=-1h")
 	fails("CLUSTER_ID_MISMATCH", "status", "--cluster=wrong", "--timeout=2s")
 	require.Regexp(t, `orders +0 .* ELECTION_NOT_NEEDED|orders +0 .* ok`, do("", "topic", "elect", "orders"))
@@ -261,7 +265,7 @@ func TestErrorsComeWithAdvice(t *testing.T) {
 	require.ErrorAs(t, err, &hint)
 	require.Contains(t, hint.hint, "is a cluster running there?")
 	require.Less(t, time.Since(begin), 10*time.Second, "nobody listens: no need to wait for all of --timeout")
-	for _, args := range [][]string{{"topic", "create"}, {"poll"}, {"publish"}, {"commit"}, {"bench", "produce", "x"}, {"dev", "--nodes=0"}, {"serve", "--node=x"}, {"group", "reset"}, {"transaction", "end"}} {
+	for _, args := range [][]string{{"topic", "create"}, {"poll"}, {"publish"}, {"commit"}, {"bench", "produce", "x"}, {"dev", "--nodes=0"}, {"serve", "--node=x"}, {"poll", "--topic=orders", "--max=-1"}, {"group", "reset"}, {"transaction", "end"}} {
 		_, err := cli(t, "", args...)
 		var usage *usageError
 		require.ErrorAs(t, err, &usage, "%v", args)
