@@ -78,6 +78,7 @@ func (n *Node) Step(now message.Now, in effect.Input, out *effect.Out) {
 	if n.halted {
 		return
 	}
+	n.replicas.Begin()
 	n.replicaOut.Out = out
 	n.input(now, in, out)
 	seen := n.settle(now, 0, out)

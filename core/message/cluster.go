@@ -26,10 +26,10 @@ type RegisterBroker struct {
 // RegisterBrokerReply gives the run its epoch.
 type RegisterBrokerReply struct {
 	Incarnation uint64
-	Report      uint64 // of the request: what was found since then is not known yet
 	Code        Code
 	Epoch       BrokerEpoch
 	Controller  NodeID // hint when Code is NotController
+	Report      uint64 // of the request: what was found since then is not known yet
 }
 
 // BrokerHeartbeat keeps a session with the controller alive. Applied is the

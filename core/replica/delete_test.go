@@ -214,3 +214,24 @@ func TestARestartGoesOnFromACheckpoint(t *testing.T) {
 	require.EqualValues(t, 6, n.view(p0).HighWatermark)
 	require.Equal(t, w.node(1).m.Log(p0).Digest(), n.m.Log(p0).Digest())
 }
+
+// A replica that was touched is told of once, and forgotten with the next step when
+// nobody asked: else those that were deleted would be kept as long as the node runs.
+func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
+	w := newWorld(t, 1)
+	touched := func() (ids []record.PartitionID) {
+		w.node(1).m.Touched(func(id record.PartitionID) { ids = append(ids, id) })
+		return ids
+	}
+	w.create(p0, message.TopicConfig{}, 1)
+	m := w.node(1).m
+	m.Begin()
+	require.Equal(t, []record.PartitionID{p0}, touched(), "what was touched before the first step")
+	require.Empty(t, touched())
+	w.put(1, "a")
+	require.Len(t, m.touched, 1)
+	m.Begin()
+	require.Empty(t, m.touched)
+	w.put(1, "b")
+	require.Equal(t, []record.PartitionID{p0}, touched(), "it is told of again")
+}

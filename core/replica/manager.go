@@ -76,6 +76,7 @@ type Manager struct {
 
 	headers []record.Header // scratch
 	touched []*replica
+	begun   bool // the first step
 }
 
 // New builds the replicas from what recovery found. They take no role before

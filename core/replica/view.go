@@ -146,9 +146,9 @@ func (m *Manager) Knows(id record.PartitionID) bool {
 	return m.replicas[id] != nil || early && !s.Removed
 }
 
-// Touched gives each replica that may have changed since the last call, once,
-// in the order in which they first changed, those that were deleted included.
-// For observers; it keeps simulated steps cheap.
+// Touched gives each replica that may have changed since the last call, or in the
+// last step, once, in the order in which they first changed, those that were deleted
+// included. For observers; it keeps simulated steps cheap.
 func (m *Manager) Touched(visit func(record.PartitionID)) {
 	for i, r := range m.touched {
 		r.touched = false
@@ -156,4 +156,14 @@ func (m *Manager) Touched(visit func(record.PartitionID)) {
 		visit(r.id)
 	}
 	m.touched = m.touched[:0]
+}
+
+// Begin begins a step: who has not asked what the last one touched will not ask any
+// more, and replicas that were deleted must not be kept for that (INV-38). What New
+// has touched is told after the first step.
+func (m *Manager) Begin() {
+	if m.begun {
+		m.Touched(func(record.PartitionID) {})
+	}
+	m.begun = true
 }
