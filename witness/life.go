@@ -48,6 +48,7 @@ func (r *Run) Record(id record.PartitionID, offset int64) *Story {
 	}
 	if !l.born {
 		l.story.Title += ": nobody ever wrote it"
+		l.story.unwritten = true
 	}
 	l.story.short()
 	return l.story

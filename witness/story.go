@@ -24,6 +24,8 @@ type Story struct {
 	About record.PartitionID // whose log it is about; zero: none
 	Steps []Step
 	Left  int // steps that were left out to keep it short
+
+	unwritten bool // it is about a record that never was
 }
 
 // Longest is how many lines a story has at most.
@@ -85,10 +87,25 @@ func (r *Run) Why() *Story {
 	case s.Partition.Topic == 0:
 		return r.Led(len(r.Rows) - 1)
 	case s.Offset >= 0:
-		return r.Copies(s.Partition, s.Offset, s.Copies)
+		return r.orBefore(s.Partition, s.Offset, r.Copies(s.Partition, s.Offset, s.Copies))
 	default:
 		return r.Partition(s.Partition)
 	}
+}
+
+// orBefore is the story of a record or, when it was never written, that of the one
+// before: a judge whose sentence tells only where the records in doubt end names the
+// offset behind them.
+func (r *Run) orBefore(id record.PartitionID, offset int64, s *Story) *Story {
+	if !s.unwritten || offset == 0 {
+		return s
+	}
+	before := r.Record(id, offset-1)
+	if before.unwritten {
+		return s
+	}
+	before.Title = fmt.Sprintf("%s; so the one before it, record %d", s.Title, offset-1)
+	return before
 }
 
 // Subject is what the failure is about; if its judge could not tell, the first

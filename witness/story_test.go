@@ -148,6 +148,11 @@ func TestTheLifeOfARecord(t *testing.T) {
 	require.Equal(t, `record 20 of partition 11/0 (orders/0)`, b.Record(orders, 20).Title)
 	require.NotContains(t, printed(t, &b.Run, b.Record(orders, 20)), "drops it", "another record is not cut")
 	require.Equal(t, `record 99 of partition 11/0 (orders/0): nobody ever wrote it`, b.Record(orders, 99).Title)
+	end := int64(30)
+	require.True(t, b.Record(orders, end).unwritten)
+	b.Failure.Subject.Offset = end
+	require.Equal(t, `record 30 of partition 11/0 (orders/0): nobody ever wrote it; so the one before it, record 29`, b.Why().Title)
+	require.Contains(t, printed(t, &b.Run, b.Why()), "node 2 recovers without it")
 }
 
 func TestAnotherRecordInItsPlaceIsToldApart(t *testing.T) {
