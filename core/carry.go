@@ -24,8 +24,9 @@ func replicaConfig(c Config) replica.Config {
 func groupConfig(c Config) group.Config {
 	return group.Config{
 		SessionTimeout: c.Groups.SessionTimeout, HeartbeatInterval: c.Groups.HeartbeatInterval,
-		OffsetRetention: c.Groups.OffsetsRetention, ProducerIdle: c.Tidying.ProducerIdle,
-		Ledger: ledger.Config{SnapshotMinimum: c.Tidying.ShardRecords, MaxBatchBytes: c.Tidying.ShardBatch},
+		OffsetRetention: c.Groups.OffsetsRetention, EmptyGroupRetention: c.Tidying.EmptyGroups,
+		ProducerIdle: c.Tidying.ProducerIdle,
+		Ledger:       ledger.Config{SnapshotMinimum: c.Tidying.ShardRecords, MaxBatchBytes: c.Tidying.ShardBatch},
 	}
 }
 

@@ -75,6 +75,7 @@ type Tidying struct {
 	// ProducerIdle is how long the state of a silent producer is kept: longer than
 	// any producer tries, and than any message is under way; default a week.
 	ProducerIdle message.Duration
+	EmptyGroups  message.Duration // life of an empty group without positions; default 1 h
 }
 
 // withDefaults fills what was left open.

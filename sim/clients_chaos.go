@@ -118,6 +118,10 @@ func (c *chaos) member(u *user) string {
 // never has members.
 const outsideGroup = "outside"
 
+// lastingGroup is one whose members may stay for as long as a coordinator grants: it
+// is mostly never empty. The others of these clients are, and are deleted then.
+const lastingGroup = "chaos-0"
+
 // What a coordinator grants at most, as its settings in these plans have it.
 const (
 	longestSession   = 30 * message.Minute
@@ -203,19 +207,23 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		if r.OneIn(2) {
 			m.Owned = []record.PartitionID{c.partition(u, true)}
 		}
-		switch m.SessionTimeout % 8 { // the longest that anybody may ask for
-		case 0:
-			m.SessionTimeout = longestSession
-		case 1:
-			m.SessionTimeout, m.RebalanceTimeout = 0, longestRebalance
+		switch {
+		case g != lastingGroup && m.MemberEpoch >= 4:
+			m.MemberEpoch = message.LeaveEpoch
+		case g == lastingGroup:
+			switch m.SessionTimeout % 8 { // the longest that anybody may ask for
+			case 0:
+				m.SessionTimeout = longestSession
+			case 1:
+				m.SessionTimeout, m.RebalanceTimeout = 0, longestRebalance
+			}
 		}
 		return m
 	case 3:
-		m := &message.CommitOffsets{
-			Group: g, Member: c.member(u), MemberEpoch: message.MemberEpoch(r.Between(-1, 6)),
-			Offsets: []message.GroupOffset{{ID: c.partition(u, true), Offset: record.Offset(r.Below(100)), LeaderEpoch: -1}},
-		}
-		if m.MemberEpoch >= 4 { // from outside, and often from the very start
+		m := &message.CommitOffsets{Group: g, Member: c.member(u), MemberEpoch: message.MemberEpoch(r.Between(-1, 6))}
+		outside := m.MemberEpoch >= 4 // in any topic, as those that come and go are not the clients' own
+		m.Offsets = []message.GroupOffset{{ID: c.partition(u, !outside), Offset: record.Offset(r.Below(100)), LeaderEpoch: -1}}
+		if outside { // often from the very start
 			m.Group, m.Member, m.MemberEpoch = outsideGroup, "", -1
 			m.Offsets[0].Offset /= 40
 		}
@@ -246,7 +254,7 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		}
 	}
 	if r.OneIn(2) {
-		if g == "chaos-0" {
+		if g == lastingGroup {
 			g = outsideGroup
 		}
 		return &message.DeleteGroup{Group: g}

@@ -95,6 +95,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 			QuorumBytes: c.QuorumBytes, ShardBatch: c.GroupBatch, ReplayBytes: c.ReplayBytes,
 			MetadataChanges: c.Tidy, ShardRecords: c.Tidy, ProducerIDs: (c.Tidy + 31) / 32,
 			UnflushedBytes: c.Unflushed, ProducerEpochs: c.Epochs, ProducerIdle: message.Duration(t.ProducerIdle),
+			EmptyGroups: message.Duration(t.OffsetRetention), // once its positions are over
 		},
 	}
 	if c.Racks > 0 {
