@@ -55,6 +55,7 @@ type user struct {
 	// landings are the seeks of which nothing has come yet, and times some times of
 	// records that were given.
 	landings map[record.PartitionID]*landing
+	hand     inHand
 	held     map[record.PartitionID]record.Offset // what it was granted to leave alone
 	spoilt   map[record.PartitionID]int           // how often in a row what it was sent was spoilt
 	times    map[record.PartitionID][]record.Timestamp
@@ -188,7 +189,7 @@ func (u *user) start() {
 	u.session++
 	u.whoIs = identities{}
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
-	u.held, u.spoilt = nil, nil
+	u.held, u.spoilt, u.hand = nil, nil, inHand{}
 	u.landings, u.times = map[record.PartitionID]*landing{}, nil
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
@@ -454,6 +455,7 @@ func (u *user) carryOut(given client.Effect) {
 			w.witness.answered(u, op, &e.Result)
 		}
 		u.handed(e.Result.Polled)
+		u.takesInHand(e.Result.Polled)
 		switch op.what {
 		case opSeek:
 			u.setOut(op, &e.Result)
@@ -476,6 +478,7 @@ func (u *user) carryOut(given client.Effect) {
 			w.witness.tells(u, e)
 		}
 		u.cutBack(e)
+		u.keeps(e)
 		u.givesUp(e)
 		u.recordEvent(e)
 		u.script.event(u, e)

@@ -30,6 +30,7 @@ func (u *user) askAs(o *openOp, op history.Operation, make func(client.Op) clien
 		w.witness.asks(u, o, &op)
 	}
 	o.ask = make(u.lastOp)
+	u.comesBack(o.ask)
 	u.step(o.ask)
 	return o
 }

@@ -66,9 +66,7 @@ func (w *World) newCore(n *Node, found effect.Recovered) machine {
 
 func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 	c, t := w.plan.Cluster, n.settings.over(w.plan.Timing)
-	if n.settings != nil {
-		c.Tidy = or(n.settings.Tidy, c.Tidy)
-	}
+	c.Tidy = n.tidy()
 	cfg := core.Config{
 		ID: n.node(), ClusterID: clusterID, Address: address(n.id), Incarnation: incarnation,
 		Timing: core.Timing{
@@ -106,6 +104,14 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 	}
 	n.configure(&cfg)
 	return cfg
+}
+
+// tidy is the node's own Tidy, or the one of all.
+func (n *Node) tidy() int {
+	if n.settings != nil {
+		return or(n.settings.Tidy, n.world.plan.Cluster.Tidy)
+	}
+	return n.world.plan.Cluster.Tidy
 }
 
 // longestTransaction is what nobody may ask for more than.

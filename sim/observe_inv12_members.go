@@ -1,17 +1,36 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // memberDeadlines is INV-12 for what coordinators derive from their members: one that
 // has something to give up is given a time for that, and one that has nothing to give
-// up, or not any more, is not thrown out for it.
+// up, or not any more, is not thrown out for it. What it is asked for meanwhile does
+// not prolong the time for what it still has.
 type memberDeadlines struct {
 	blind
 	beats int // heartbeats since it has looked
+	asked map[askedMember]askedFor
+}
+
+// askedMember is a member as one node knows it.
+type askedMember struct {
+	node          int32
+	group, member string
+}
+
+// askedFor is what a member was to give up at its last heartbeat, and by when.
+type askedFor struct {
+	run   uint32
+	epoch record.LeaderEpoch
+	by    message.Time
+	what  []record.PartitionID
 }
 
 func (*memberDeadlines) Invariant() string { return "INV-12" }
@@ -23,8 +42,13 @@ func (o *memberDeadlines) Stepped(w *World, n *Node, in effect.Input, _ []effect
 	if !ok {
 		return
 	}
-	if _, ok := r.Msg.(*message.GroupHeartbeat); !ok {
+	m, ok := r.Msg.(*message.GroupHeartbeat)
+	if !ok {
 		return
+	}
+	if c := n.Core(); c != nil {
+		d, there := c.Groups().DeadlineOf(m.Group, m.Member)
+		o.beaten(w, n, askedMember{n.id, m.Group, m.Member}, d, there)
 	}
 	if o.beats++; o.beats >= w.nowAndThen(32) {
 		o.beats = 0
@@ -46,10 +70,34 @@ func (o *memberDeadlines) look(w *World, n *Node) {
 
 func (*memberDeadlines) judge(w *World, n *Node, d group.Deadline) bool {
 	switch {
-	case d.Revoking == 0 && d.RevokeBy != message.Never:
+	case len(d.Revoking) == 0 && d.RevokeBy != message.Never:
 		w.fail("INV-12", n.id, "a member is to be thrown out for nothing", "node %d gives member %q of group %q a time to give up partitions, of which there are none", n.id, d.Member, d.Group)
-	case d.Revoking > 0 && d.RevokeBy == message.Never:
-		w.fail("INV-12", n.id, "a member may keep what it is to give up", "node %d gives member %q of group %q no time to give up %d partitions", n.id, d.Member, d.Group, d.Revoking)
+	case len(d.Revoking) > 0 && d.RevokeBy == message.Never:
+		w.fail("INV-12", n.id, "a member may keep what it is to give up", "node %d gives member %q of group %q no time to give up %d partitions", n.id, d.Member, d.Group, len(d.Revoking))
 	}
 	return w.failure == nil
+}
+
+// beaten judges a member after each heartbeat of its own, the only thing that asks it
+// for more: what it was to give up before, and still is, it must give up no later.
+func (o *memberDeadlines) beaten(w *World, n *Node, who askedMember, d group.Deadline, there bool) {
+	before, known := o.asked[who]
+	if !there || len(d.Revoking) == 0 {
+		if known {
+			delete(o.asked, who)
+		}
+		return
+	}
+	if known && before.run == n.run && before.epoch == d.Epoch && d.RevokeBy > before.by {
+		for _, p := range d.Revoking {
+			if slices.Contains(before.what, p) {
+				w.fail("INV-12", n.id, "a member is given more time", "node %d gives member %q of group %q until %d for partition %s, which it was to give up by %d", n.id, d.Member, d.Group, d.RevokeBy, p, before.by)
+				return
+			}
+		}
+	}
+	if o.asked == nil {
+		o.asked = map[askedMember]askedFor{}
+	}
+	o.asked[who] = askedFor{n.run, d.Epoch, d.RevokeBy, append(before.what[:0], d.Revoking...)}
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 func TestDeadlinesThatDoNotFitTheirMembersAreRefused(t *testing.T) {
 	s := newStage(t)
 	o := &memberDeadlines{}
 	look := func(revoking int, by message.Time) {
-		o.judge(s.World, s.nodes[1], group.Deadline{Group: "g", Member: "m", Revoking: revoking, RevokeBy: by})
+		o.judge(s.World, s.nodes[1], group.Deadline{Group: "g", Member: "m", Revoking: make([]record.PartitionID, revoking), RevokeBy: by})
 	}
 	look(0, message.Never)
 	look(2, 77)
@@ -20,4 +21,29 @@ func TestDeadlinesThatDoNotFitTheirMembersAreRefused(t *testing.T) {
 	s.refused("INV-12", `gives member "m" of group "g" a time to give up partitions, of which there are none`)
 	look(2, message.Never)
 	s.refused("INV-12", "no time to give up 2 partitions")
+}
+
+func TestWhatAMemberIsAskedForMeanwhileDoesNotProlongItsTime(t *testing.T) {
+	s := newStage(t)
+	o := &memberDeadlines{}
+	n := s.nodes[1]
+	beat := func(epoch record.LeaderEpoch, by message.Time, partitions ...int32) {
+		d := group.Deadline{Group: "g", Member: "m", Epoch: epoch, RevokeBy: by}
+		for _, p := range partitions {
+			d.Revoking = append(d.Revoking, record.PartitionID{Topic: 7, Index: p})
+		}
+		o.beaten(s.World, n, askedMember{n.id, "g", "m"}, d, true)
+	}
+	beat(1, 10, 0)
+	beat(1, 10, 0, 1) // asked for one more
+	beat(1, 10, 1)
+	beat(1, 30, 2) // all that it was asked for is given up
+	beat(2, 40, 2) // another coordinator knows of no time
+	beat(2, message.Never)
+	beat(2, 90, 2) // given up, taken over again, asked for again
+	n.run++
+	beat(2, 95, 2) // a new process
+	s.passed()
+	beat(2, 96, 1, 2)
+	s.refused("INV-12", `gives member "m" of group "g" until 96 for partition 7/2, which it was to give up by 95`)
 }

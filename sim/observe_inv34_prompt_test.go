@@ -51,6 +51,15 @@ func TestAJournalThatGrowsIsRefused(t *testing.T) {
 	s.refused("INV-38", "holds 4097 bytes")
 }
 
+func TestAControllerThatForgetsNothingIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &shortHistories{}
+	o.judge(s.World, s.nodes[1], 60, 60)
+	s.passed()
+	o.judge(s.World, s.nodes[1], 61, 60)
+	s.refused("INV-38", "node 1 keeps 61 changes")
+}
+
 func TestACacheThatIsMiscountedIsRefused(t *testing.T) {
 	s := newStage(t)
 	o := &countedCache{}

@@ -46,7 +46,7 @@ func newObservers() []Observer {
 		&oneDecision{}, &trulyFenced{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{}, &openKept{},
 		&staleInert{}, &membersThere{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
-		&closedFiles{}, &shortJournals{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
+		&closedFiles{}, &shortJournals{}, &shortHistories{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
 	}
 }
 

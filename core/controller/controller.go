@@ -210,6 +210,10 @@ func (c *Controller) View() View {
 	return v
 }
 
+// Remembered is how many changes are kept for brokers that are behind, without those
+// of the newest entry: at most Config.HistoryChanges. For observers.
+func (c *Controller) Remembered() int { return c.history.older() }
+
 func (c *Controller) halt(reason string, out *effect.Out) {
 	if !c.halted {
 		c.halted = true

@@ -41,6 +41,14 @@ func (h *history) add(version message.Version, changes []message.Change) {
 	}
 }
 
+// older counts the changes that are kept, but for those of the newest entry.
+func (h *history) older() (n int) {
+	for i := range max(1, len(h.entries)) - 1 {
+		n += len(h.entries[i].changes)
+	}
+	return n
+}
+
 // since returns all changes after a version, unless they are forgotten.
 func (h *history) since(version message.Version) ([]message.Change, bool) {
 	if version < h.from {

@@ -91,6 +91,24 @@ func TestAPositionOfATransactionHoldsFromItsMarkerOn(t *testing.T) {
 	}
 }
 
+// One transaction may hold positions of several groups. The marker finds them all.
+func TestAMarkerEndsThePositionsOfAllGroups(t *testing.T) {
+	b := newBench(t, Config{})
+	p := parts(b.topic("orders", 1), 0)[0]
+	for i, group := range []string{"g", "f", "h"} {
+		require.Equal(t, message.None, b.pending(enlisting(group, 9, 3, p, record.Offset(8+i))).Offsets[0].Code)
+	}
+	b.failover()
+	require.Equal(t, message.None, b.resolve(9, 4, 1, true))
+	for range 2 {
+		for i, group := range []string{"g", "f", "h"} {
+			require.Equal(t, message.None, b.stable(group))
+			require.Equal(t, record.Offset(8+i), b.position(group, p))
+		}
+		b.failover()
+	}
+}
+
 // A late commit finds the fence that the marker of its transaction left, also when
 // the coordinator has said yes before (KIP-890).
 func TestNothingOfATransactionComesAfterItsMarker(t *testing.T) {

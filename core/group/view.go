@@ -155,8 +155,9 @@ func (c *Coordinator) EachInstance(visit func(group, instance, member string) bo
 // Deadline is how long a member has to give up what it is to give up.
 type Deadline struct {
 	Group, Member string
-	Revoking      int          // partitions that it is to give up
-	RevokeBy      message.Time // of the coordinator's node; Never: there is none
+	Epoch         record.LeaderEpoch   // in which the shard is led
+	Revoking      []record.PartitionID // what it is to give up, in order; shared, and not to be changed
+	RevokeBy      message.Time         // of the coordinator's node; Never: there is none
 }
 
 // EachDeadline visits the members of the groups in the shards that serve: by shard,
@@ -168,12 +169,30 @@ func (c *Coordinator) EachDeadline(visit func(d Deadline) bool) {
 		}
 		for _, name := range order.Keys(s.state.groups) {
 			for _, m := range s.state.groups[name].seats {
-				if !visit(Deadline{name, m.id, len(m.revoking), m.revokeEnds}) {
+				if !visit(s.deadlineOf(name, m)) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// DeadlineOf is that of one member; false where its shard does not serve, or the
+// group has no such member.
+func (c *Coordinator) DeadlineOf(group, member string) (Deadline, bool) {
+	s, no := c.serves(group)
+	if no != nil {
+		return Deadline{}, false
+	}
+	g := s.state.groups[group]
+	if g == nil || g.members[member] == nil {
+		return Deadline{}, false
+	}
+	return s.deadlineOf(group, g.members[member]), true
+}
+
+func (s *shard) deadlineOf(group string, m *member) Deadline {
+	return Deadline{Group: group, Member: m.id, Epoch: s.Epoch(), Revoking: m.revoking, RevokeBy: m.revokeEnds}
 }
 
 // Digest is a hash of the whole replicated state of a shard; ok is false while

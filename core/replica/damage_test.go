@@ -121,6 +121,26 @@ func TestDamageThatAReadFindsIsToldAndNotRepairedBehindTheControllersBack(t *tes
 	require.Equal(t, []message.NodeID{2, 3, 1}, w.parts[p0].ISR)
 }
 
+// Followers fetch nothing from a log that cannot be vouched for. They are no slower
+// than before for that, and hold what it may have lost.
+func TestADamagedLeaderLeavesTheInSyncSetAsItIs(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2, 3)
+	w.put(1, "a")
+	w.pass(message.Second)
+	l := w.node(1)
+	w.apart(1)
+	l.produce(message.AcksLeader, batch("b", 1))
+	w.run()
+	l.badReads = true
+	require.Equal(t, message.StorageError, l.readFrom(0).Code)
+	w.together()
+	w.pass(message.Minute)
+	require.EqualValues(t, 2, l.view(p0).End)
+	require.EqualValues(t, 1, w.node(2).view(p0).End)
+	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
+}
+
 func TestAFollowerIsToldThatItsLeadersLogIsDamaged(t *testing.T) {
 	w := newWorld(t, 2)
 	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)

@@ -334,6 +334,11 @@ func TestAMarkerNeedsTheInSyncSetButNoRoom(t *testing.T) {
 	w.setISR(p0, 1, 2, 3)
 	w.pass(message.Second)
 	require.Equal(t, []Marked{{Ticket: waits}}, l.marked)
+
+	l.marked = nil
+	w.setISR(p0, 1)
+	repeated := l.mark(payer, 4, record.Committed)
+	require.Equal(t, []Marked{{Ticket: repeated}}, l.marked, "what is committed stays so, however few are in sync")
 }
 
 func TestTheClustersOwnTopicsHaveNoMarkers(t *testing.T) {
