@@ -56,6 +56,7 @@ type user struct {
 	// records that were given.
 	landings map[record.PartitionID]*landing
 	hand     inHand
+	lanes    map[numberedLane]*laneNumbers
 	held     map[record.PartitionID]record.Offset // what it was granted to leave alone
 	spoilt   map[record.PartitionID]int           // how often in a row what it was sent was spoilt
 	times    map[record.PartitionID][]record.Timestamp
@@ -78,6 +79,7 @@ type openCall struct {
 	event      uint64          // when it was sent
 	kind       message.Kind    // of the request
 	asked      message.Request // if its answer tells the bounds of logs; else nil
+	produced   *message.Produce
 }
 
 // openOp is an operation of the script without a result so far.
@@ -189,7 +191,7 @@ func (u *user) start() {
 	u.session++
 	u.whoIs = identities{}
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
-	u.held, u.spoilt, u.hand = nil, nil, inHand{}
+	u.held, u.spoilt, u.hand, u.lanes = nil, nil, inHand{}, nil
 	u.landings, u.times = map[record.PartitionID]*landing{}, nil
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
@@ -348,6 +350,7 @@ func (u *user) receive(p *simnet.Packet) {
 		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
 			u.inKind(&u.calls[i], reply)
 			u.heard(&u.calls[i], reply)
+			u.numbersAnswered(&u.calls[i], reply)
 			u.hearsWhoItIs(reply)
 			u.looks(u.calls[i].kind)
 			u.calls = slices.Delete(u.calls, i, i+1)
@@ -511,6 +514,7 @@ func (u *user) call(e *client.Call) {
 	w.sentKinds |= 1 << e.Request.Kind()
 	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role.publishes() {
 		u.inBounds(m)
+		u.numbers(m)
 	}
 	u.isItself(e.Request)
 	if m, ok := e.Request.(*message.Fetch); ok && len(u.held) > 0 {
@@ -528,6 +532,7 @@ func (u *user) call(e *client.Call) {
 		if asks(e.Request) {
 			c.asked = e.Request
 		}
+		c.produced, _ = e.Request.(*message.Produce)
 		u.again(&c)
 		u.looks(c.kind)
 		u.lookedLately()

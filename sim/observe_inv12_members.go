@@ -28,7 +28,7 @@ type askedMember struct {
 // askedFor is what a member was to give up at its last heartbeat, and by when.
 type askedFor struct {
 	run   uint32
-	epoch record.LeaderEpoch
+	since message.Time // when its shard was loaded
 	by    message.Time
 	what  []record.PartitionID
 }
@@ -88,7 +88,7 @@ func (o *memberDeadlines) beaten(w *World, n *Node, who askedMember, d group.Dea
 		}
 		return
 	}
-	if known && before.run == n.run && before.epoch == d.Epoch && d.RevokeBy > before.by {
+	if known && before.run == n.run && before.since == d.Since && d.RevokeBy > before.by {
 		for _, p := range d.Revoking {
 			if slices.Contains(before.what, p) {
 				w.fail("INV-12", n.id, "a member is given more time", "node %d gives member %q of group %q until %d for partition %s, which it was to give up by %d", n.id, d.Member, d.Group, d.RevokeBy, p, before.by)
@@ -99,5 +99,5 @@ func (o *memberDeadlines) beaten(w *World, n *Node, who askedMember, d group.Dea
 	if o.asked == nil {
 		o.asked = map[askedMember]askedFor{}
 	}
-	o.asked[who] = askedFor{n.run, d.Epoch, d.RevokeBy, append(before.what[:0], d.Revoking...)}
+	o.asked[who] = askedFor{n.run, d.Since, d.RevokeBy, append(before.what[:0], d.Revoking...)}
 }

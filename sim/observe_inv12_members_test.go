@@ -27,8 +27,8 @@ func TestWhatAMemberIsAskedForMeanwhileDoesNotProlongItsTime(t *testing.T) {
 	s := newStage(t)
 	o := &memberDeadlines{}
 	n := s.nodes[1]
-	beat := func(epoch record.LeaderEpoch, by message.Time, partitions ...int32) {
-		d := group.Deadline{Group: "g", Member: "m", Epoch: epoch, RevokeBy: by}
+	beat := func(since, by message.Time, partitions ...int32) {
+		d := group.Deadline{Group: "g", Member: "m", Since: since, RevokeBy: by}
 		for _, p := range partitions {
 			d.Revoking = append(d.Revoking, record.PartitionID{Topic: 7, Index: p})
 		}
@@ -38,7 +38,7 @@ func TestWhatAMemberIsAskedForMeanwhileDoesNotProlongItsTime(t *testing.T) {
 	beat(1, 10, 0, 1) // asked for one more
 	beat(1, 10, 1)
 	beat(1, 30, 2) // all that it was asked for is given up
-	beat(2, 40, 2) // another coordinator knows of no time
+	beat(2, 40, 2) // loaded again: nobody knows of a time
 	beat(2, message.Never)
 	beat(2, 90, 2) // given up, taken over again, asked for again
 	n.run++

@@ -12,7 +12,7 @@ import (
 // commit under a member epoch that was replaced before the commit came is never
 // taken, whichever coordinator is asked; a controller takes no word of a broker's
 // run that it knows to be replaced; a leader serves no reader that names another
-// leadership than its own.
+// leadership than its own; a node takes no answer to a registration that is over.
 //
 // What is up to date is known from what the cluster itself has told, not from
 // what the node that is asked remembers.
@@ -20,6 +20,8 @@ type staleInert struct {
 	blind
 	members map[membership]memberTold
 	came    map[asking]uint64 // the step in which a commit came
+
+	sessions []earlierSession // by node
 }
 
 // membership is one member of one group.
@@ -35,6 +37,10 @@ type memberTold struct {
 func (*staleInert) Invariant() string { return "INV-22" }
 
 func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if o.sessions == nil {
+		o.sessions = make([]earlierSession, len(w.nodes))
+	}
+	o.earlierAnswer(w, n, in)
 	switch in := in.(type) {
 	case effect.Requested:
 		switch in.Msg.(type) {

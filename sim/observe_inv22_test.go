@@ -3,6 +3,7 @@ package sim
 import (
 	"testing"
 
+	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -54,4 +55,20 @@ func TestAReaderOfAnotherLeadershipMustNotBeServed(t *testing.T) {
 	}
 	s.heard(o, 1, 2, &message.Fetch{Partitions: []message.FetchPartition{{ID: part, LeaderEpoch: 1}}}, served)
 	s.refused("INV-22", "under leader epoch 2 to a reader that named epoch 1")
+}
+
+func TestAnAnswerToAnEarlierSessionIsNotTaken(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	n := s.nodes[1]
+	o.sessions = []earlierSession{1: {n.run, false, core.Status{Registered: true, Epoch: 5, Fenced: true, ControllerHeard: 70}}}
+	late, own := &message.BrokerHeartbeatReply{Epoch: 4}, &message.BrokerHeartbeatReply{Epoch: 5}
+	o.answered(s.World, n, late, core.Status{Registered: true, Epoch: 5, Fenced: true, ControllerHeard: 70})
+	o.answered(s.World, n, own, core.Status{Registered: true, Epoch: 5, ControllerHeard: 90})
+	s.passed()
+	o.answered(s.World, n, late, core.Status{Registered: true, Epoch: 5, Fenced: true, ControllerHeard: 90})
+	s.refused("INV-22", "node 1 takes the answer to a heartbeat under broker epoch 4, although it goes by epoch 5")
+	o.answered(s.World, n, late, core.Status{Registered: true, Epoch: 5, ControllerHeard: 70})
+	s.refused("INV-22", "node 1 takes the answer")
+	o.answered(s.World, n, own, core.Status{Epoch: 5, ControllerHeard: 70}) // it registers anew
+	s.refused("INV-22", "node 1 takes the answer")
 }

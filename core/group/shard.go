@@ -11,6 +11,7 @@ type shard struct {
 	*ledger.Ledger[change]
 	home  *Coordinator
 	state *state
+	since message.Time // when it was loaded last
 
 	questions map[asked]*question // to transaction coordinators
 	held      int                 // requests that wait for them
@@ -70,6 +71,7 @@ func (s *shard) Part(name string, visit func(change)) {
 // Begin ends loading: everybody gets a fresh session, what a crash left half
 // done is mended, and what topics did in the meantime is caught up with.
 func (s *shard) Begin(now message.Now, _ *ledger.Out) {
+	s.since = now.Mono
 	names := s.Parts()
 	s.state.reindex(names)
 	for _, name := range names {

@@ -155,7 +155,7 @@ func (c *Coordinator) EachInstance(visit func(group, instance, member string) bo
 // Deadline is how long a member has to give up what it is to give up.
 type Deadline struct {
 	Group, Member string
-	Epoch         record.LeaderEpoch   // in which the shard is led
+	Since         message.Time         // when the shard was loaded: what is asked for is asked for anew then
 	Revoking      []record.PartitionID // what it is to give up, in order; shared, and not to be changed
 	RevokeBy      message.Time         // of the coordinator's node; Never: there is none
 }
@@ -192,7 +192,7 @@ func (c *Coordinator) DeadlineOf(group, member string) (Deadline, bool) {
 }
 
 func (s *shard) deadlineOf(group string, m *member) Deadline {
-	return Deadline{Group: group, Member: m.id, Epoch: s.Epoch(), Revoking: m.revoking, RevokeBy: m.revokeEnds}
+	return Deadline{Group: group, Member: m.id, Since: s.since, Revoking: m.revoking, RevokeBy: m.revokeEnds}
 }
 
 // Digest is a hash of the whole replicated state of a shard; ok is false while
