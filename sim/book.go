@@ -26,7 +26,10 @@ type book struct {
 	// touched are the replicas of the stepped node that the step at hand may
 	// have changed.
 	touched []*replicaBook
-	meta    metaBook
+	// moved: of one of them, more has changed than its end, what is flushed and what
+	// its followers have.
+	moved bool
+	meta  metaBook
 }
 
 // partBook is one partition as a whole.
@@ -163,12 +166,21 @@ type replicaBook struct {
 
 // glance is what is kept of a view from one step to the next.
 type glance struct {
-	role  replica.Role
-	epoch record.LeaderEpoch
-	high  record.Offset
-	start record.Offset
-	shown bool
-	knew  record.Offset // see replicaBook
+	role       replica.Role
+	epoch      record.LeaderEpoch
+	high       record.Offset
+	stable     record.Offset
+	start      record.Offset
+	shownStart record.Offset
+	shown      bool
+	matched    bool
+	knew       record.Offset // see replicaBook
+}
+
+// glance takes down what is kept of the view.
+func (r *replicaBook) glance() glance {
+	v := &r.view
+	return glance{v.Role, v.LeaderEpoch, v.HighWatermark, v.LastStable, v.Start, v.ShownStart, v.Shown, v.Matched, r.knew}
 }
 
 // dropped are the batches that one cut takes from a log: of all that the core had asked

@@ -11,7 +11,7 @@ import (
 // stepped takes over what a step asked for, and looks at the replicas that it
 // may have changed, before the observers judge.
 func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
-	b.touched = b.touched[:0]
+	b.touched, b.moved = b.touched[:0], false
 	stamp := w.stats.Steps
 	if f, ok := in.(effect.Flushed); ok {
 		if r := b.replica(n.id, f.Log); f.Cut == r.cut {
@@ -28,9 +28,9 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 	manager := c.Replicas()
 	manager.Touched(func(id record.PartitionID) { b.touch(b.replica(n.id, id), stamp) })
 	for _, r := range b.touched {
-		v := &r.view
-		r.was = glance{v.Role, v.LeaderEpoch, v.HighWatermark, v.Start, v.Shown, r.knew}
-		manager.ViewInto(r.part.id, v)
+		r.was = r.glance()
+		manager.ViewInto(r.part.id, &r.view)
+		b.moved = b.moved || r.glance() != r.was
 	}
 	b.meta.stepped(w, n, c)
 	for _, r := range b.touched {

@@ -17,7 +17,7 @@ type wholeTransactions struct{ blind }
 
 func (*wholeTransactions) Invariant() string { return "INV-8" }
 
-func (*wholeTransactions) Looks() scope { return ofReplicas | ofReplies }
+func (*wholeTransactions) Looks() scope { return ofMoves | ofReplies }
 
 func (o *wholeTransactions) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions

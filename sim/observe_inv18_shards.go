@@ -28,7 +28,7 @@ type shardHistory struct {
 
 func (*shardSnapshots) Invariant() string { return "INV-18" }
 
-func (*shardSnapshots) Looks() scope { return ofReplicas }
+func (*shardSnapshots) Looks() scope { return ofMoves }
 
 func (o *shardSnapshots) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for _, r := range w.book.touched {

@@ -37,9 +37,6 @@ type memberTold struct {
 func (*staleInert) Invariant() string { return "INV-22" }
 
 func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
-	if o.sessions == nil {
-		o.sessions = make([]earlierSession, len(w.nodes))
-	}
 	o.earlierAnswer(w, n, in)
 	switch in := in.(type) {
 	case effect.Requested:

@@ -7,11 +7,22 @@ import (
 )
 
 // earlierSession is how a node stood with its controller after the last word of it.
-// A node that is the controller has that word from itself, in any step.
+// A node that is the controller has that word from itself, in any step: what it had
+// then is not kept.
 type earlierSession struct {
-	run    uint32
 	active bool
 	status core.Status
+}
+
+// Started: a run begins with no word of anybody.
+func (o *staleInert) Started(w *World, n *Node, _ *effect.Recovered) {
+	if o.sessions == nil {
+		o.sessions = make([]earlierSession, len(w.nodes))
+	}
+	o.sessions[n.id] = earlierSession{}
+	if c := n.Core(); c != nil {
+		o.sessions[n.id].status = c.Status(n.clock.now(w.now).Mono)
+	}
 }
 
 // earlierAnswer is INV-22 for what a controller says of a registration that is over:
@@ -29,21 +40,22 @@ func (o *staleInert) earlierAnswer(w *World, n *Node, in effect.Input) {
 	if c == nil {
 		return
 	}
-	k := c.Controller()
+	k, before := c.Controller(), &o.sessions[n.id]
 	active := k != nil && k.Active()
-	if before := &o.sessions[n.id]; !told && !active && !before.active && before.run == n.run {
+	if active || !told && !before.active {
+		before.active = active
 		return
 	}
 	s := c.Status(n.clock.now(w.now).Mono)
-	if beat != nil && !active {
+	if beat != nil {
 		o.answered(w, n, beat, s)
 	}
-	o.sessions[n.id] = earlierSession{n.run, active, s}
+	*before = earlierSession{status: s}
 }
 
 func (o *staleInert) answered(w *World, n *Node, m *message.BrokerHeartbeatReply, s core.Status) {
 	before := &o.sessions[n.id]
-	if before.active || before.run != n.run || s.Registered && m.Epoch == s.Epoch {
+	if before.active || s.Registered && m.Epoch == s.Epoch {
 		return
 	}
 	if s.Fenced != before.status.Fenced || s.ControllerHeard != before.status.ControllerHeard {

@@ -60,7 +60,7 @@ func TestAReaderOfAnotherLeadershipMustNotBeServed(t *testing.T) {
 func TestAnAnswerToAnEarlierSessionIsNotTaken(t *testing.T) {
 	s, o := newStage(t), &staleInert{}
 	n := s.nodes[1]
-	o.sessions = []earlierSession{1: {n.run, false, core.Status{Registered: true, Epoch: 5, Fenced: true, ControllerHeard: 70}}}
+	o.sessions = []earlierSession{1: {status: core.Status{Registered: true, Epoch: 5, Fenced: true, ControllerHeard: 70}}}
 	late, own := &message.BrokerHeartbeatReply{Epoch: 4}, &message.BrokerHeartbeatReply{Epoch: 5}
 	o.answered(s.World, n, late, core.Status{Registered: true, Epoch: 5, Fenced: true, ControllerHeard: 70})
 	o.answered(s.World, n, own, core.Status{Registered: true, Epoch: 5, ControllerHeard: 90})

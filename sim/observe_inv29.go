@@ -28,7 +28,7 @@ type markedBy struct {
 
 func (*lastingFences) Invariant() string { return "INV-29" }
 
-func (*lastingFences) Looks() scope { return ofReplicas | ofRequests | ofReplies }
+func (*lastingFences) Looks() scope { return ofMoves | ofRequests | ofReplies }
 
 func (o *lastingFences) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	b := &w.book.transactions

@@ -16,7 +16,7 @@ type oneOutcome struct{ blind }
 
 func (*oneOutcome) Invariant() string { return "INV-30" }
 
-func (*oneOutcome) Looks() scope { return ofReplicas | ofReplies }
+func (*oneOutcome) Looks() scope { return ofMoves | ofReplies }
 
 func (o *oneOutcome) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions

@@ -19,7 +19,7 @@ type betweenEnds struct{ blind }
 
 func (*betweenEnds) Invariant() string { return "INV-31" }
 
-func (*betweenEnds) Looks() scope { return ofReplicas | ofAppends }
+func (*betweenEnds) Looks() scope { return ofMoves | ofAppends }
 
 func (o *betweenEnds) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions

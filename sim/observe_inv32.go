@@ -22,7 +22,7 @@ type oneDecision struct{ blind }
 
 func (*oneDecision) Invariant() string { return "INV-32" }
 
-func (*oneDecision) Looks() scope { return ofReplicas | ofAppends }
+func (*oneDecision) Looks() scope { return ofMoves | ofAppends }
 
 func (o *oneDecision) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions

@@ -14,6 +14,7 @@ type scope uint16
 
 const (
 	ofReplicas scope = 1 << iota // replicas may have changed: book.touched
+	ofMoves                      // what a replica is, or what is committed in it, changed: book.moved
 	ofImages                     // an image moved, or a partition's state changed
 	ofRequests                   // a client's request came in
 	ofMessages                   // a node's message came in
@@ -98,6 +99,9 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 	if len(w.book.touched) > 0 {
 		s |= ofReplicas
 	}
+	if w.book.moved {
+		s |= ofMoves
+	}
 	if m := &w.book.meta; len(m.changed) > 0 || m.at(n.id).moved {
 		s |= ofImages
 	}
@@ -105,29 +109,29 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 }
 
 func (*offsetsOnce) Looks() scope        { return ofAppends }
-func (*replicaAgreement) Looks() scope   { return ofAppends | ofReplicas }
+func (*replicaAgreement) Looks() scope   { return ofAppends | ofCuts | ofMoves }
 func (*nothingCut) Looks() scope         { return ofCuts }
-func (*soundHighWatermark) Looks() scope { return ofReplicas }
+func (*soundHighWatermark) Looks() scope { return ofCuts | ofMoves | ofImages }
 func (*completeInSync) Looks() scope     { return ofReplicas | ofImages }
-func (*singleLeaders) Looks() scope      { return ofReplicas | ofImages }
+func (*singleLeaders) Looks() scope      { return ofMoves | ofImages }
 func (*decidedReads) Looks() scope       { return ofReplies }
 func (*trueAnswers) Looks() scope        { return ofReplies }
 func (*trulyFenced) Looks() scope        { return ofReplies }
 func (*exactRecovery) Looks() scope      { return 0 }
 func (*closedFiles) Looks() scope        { return 0 }
-func (*derivedState) Looks() scope       { return ofCuts | ofReplicas }
-func (*damageSeen) Looks() scope         { return ofReads | ofReplicas }
+func (*derivedState) Looks() scope       { return ofCuts | ofAppends }
+func (*damageSeen) Looks() scope         { return ofReads | ofReplies | ofMoves }
 func (*syncFirst) Looks() scope          { return ofSaves | ofSends | ofReplies }
-func (*retentionBounds) Looks() scope    { return ofCuts | ofReplicas }
+func (*retentionBounds) Looks() scope    { return ofCuts | ofMoves | ofImages }
 func (*toldOfTruncations) Looks() scope  { return ofReplies }
 func (*votes) Looks() scope              { return ofQuorum }
 func (*commitRule) Looks() scope         { return ofImages }
 func (*oneHistory) Looks() scope         { return ofImages }
 func (*oneOwner) Looks() scope           { return ofRequests | ofReplies }
 func (*coordinatorReplay) Looks() scope  { return ofReplies }
-func (*committedOffsets) Looks() scope   { return ofReplicas | ofRequests | ofReplies }
-func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofReplicas }
+func (*committedOffsets) Looks() scope   { return ofMoves | ofRequests | ofReplies }
+func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofMoves }
 func (*idleProducers) Looks() scope      { return ofReplicas | ofReplies }
-func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies }
+func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies | ofQuorum }
 func (*safeMoves) Looks() scope          { return ofImages }
 func (*ownedLogs) Looks() scope          { return ofImages | ofCuts }
