@@ -16,7 +16,8 @@ func foldEffect(r *rolling, e effect.Effect, messageDigest uint64) {
 		r.fold(3 << 56)
 		r.id(e.Log)
 		r.pair(int64(e.Base), int64(e.End))
-		r.pair(int64(e.Cut), int64(len(e.Batches)))
+		r.fold(uint64(e.Cut))
+		r.bytes(e.Batches)
 	case effect.Flush:
 		r.fold(4<<56 ^ uint64(e.Cut))
 		r.id(e.Log)
@@ -25,6 +26,7 @@ func foldEffect(r *rolling, e effect.Effect, messageDigest uint64) {
 		for i := range e.Slices {
 			r.id(e.Slices[i].Log)
 			r.pair(int64(e.Slices[i].From), int64(e.Slices[i].To))
+			r.fold(uint64(e.Slices[i].MaxBytes))
 		}
 	case effect.SaveQuorum:
 		r.fold(6<<56 ^ e.Seq)
@@ -36,6 +38,7 @@ func foldEffect(r *rolling, e effect.Effect, messageDigest uint64) {
 		}
 	case effect.Halt:
 		r.fold(8 << 56)
+		r.flag(e.Clean)
 		r.text(e.Reason)
 	default:
 		foldLogEffect(r, e)
@@ -45,8 +48,9 @@ func foldEffect(r *rolling, e effect.Effect, messageDigest uint64) {
 func foldLogEffect(r *rolling, e effect.Effect) {
 	switch e := e.(type) {
 	case effect.CreateLog:
-		r.fold(9<<56 ^ uint64(e.Start) ^ uint64(e.Cut)<<48)
+		r.fold(9<<56 ^ uint64(e.Start))
 		r.id(e.Log)
+		r.pair(int64(e.Config.SegmentBytes), int64(e.Cut))
 	case effect.ConfigureLog:
 		r.fold(16<<56 ^ uint64(e.Config.SegmentBytes))
 		r.id(e.Log)
@@ -67,7 +71,8 @@ func foldLogEffect(r *rolling, e effect.Effect) {
 	case effect.Checkpoint:
 		r.fold(14<<56 ^ uint64(e.At))
 		r.id(e.Log)
-		r.pair(int64(len(e.State)), int64(e.HighWatermark))
+		r.fold(uint64(e.HighWatermark))
+		r.bytes(e.State)
 	case effect.FindTime:
 		r.fold(15<<56 ^ e.Token)
 		r.id(e.Log)

@@ -6,9 +6,7 @@ func foldGroup(r *rolling, m message.Message) bool {
 	switch m := m.(type) {
 	case *message.FindCoordinator:
 		r.text(m.Group)
-		if m.TransactionalID != "" {
-			r.text(m.TransactionalID)
-		}
+		r.text(m.TransactionalID)
 	case *message.FindCoordinatorReply:
 		r.pair(int64(m.Code), int64(m.Node))
 	case *message.GroupHeartbeat:
@@ -22,6 +20,7 @@ func foldGroup(r *rolling, m message.Message) bool {
 		r.ids(m.Owned)
 	case *message.GroupHeartbeatReply:
 		r.text(m.Member)
+		r.text(m.Detail)
 		r.pair(int64(m.MemberEpoch), int64(m.Code))
 		r.fold(uint64(m.Interval))
 		r.flag(m.Assigned)
@@ -40,9 +39,7 @@ func foldGroup(r *rolling, m message.Message) bool {
 		r.text(m.Member)
 		r.fold(uint64(m.MemberEpoch))
 		r.ids(m.IDs)
-		if m.Stable {
-			r.flag(m.Stable)
-		}
+		r.flag(m.Stable)
 	case *message.FetchOffsetsReply:
 		r.fold(uint64(m.Code))
 		r.offsets(m.Offsets)
@@ -68,11 +65,15 @@ func foldGroupAdmin(r *rolling, m message.Message) bool {
 		r.pair(int64(m.Code), int64(m.Epoch))
 		r.text(m.Group)
 		r.text(m.State)
+		r.size(len(m.Members))
 		for i := range m.Members {
-			r.text(m.Members[i].Member)
-			r.fold(uint64(m.Members[i].Epoch))
-			r.ids(m.Members[i].Assigned)
-			r.ids(m.Members[i].Target)
+			one := &m.Members[i]
+			r.text(one.Member)
+			r.text(one.Instance)
+			r.fold(uint64(one.Epoch))
+			r.texts(one.Topics)
+			r.ids(one.Assigned)
+			r.ids(one.Target)
 		}
 		r.offsets(m.Offsets)
 	case *message.DeleteGroup:

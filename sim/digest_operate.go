@@ -12,20 +12,20 @@ func foldOperation(r *rolling, m message.Message) bool {
 			r.nodes(m.Partitions[i].Replicas)
 		}
 	case *message.AlterReassignmentsReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 		for i := range m.Partitions {
 			r.id(m.Partitions[i].ID)
-			r.fold(uint64(m.Partitions[i].Code))
+			r.outcome(m.Partitions[i].Code, m.Partitions[i].Detail)
 		}
 	case *message.DrainBroker:
 		r.fold(uint64(m.Node))
 		r.flag(m.Undo)
 	case *message.DrainBrokerReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 	case *message.UnregisterBroker:
 		r.fold(uint64(m.Node))
 	case *message.UnregisterBrokerReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 	default:
 		return false
 	}

@@ -11,21 +11,23 @@ func foldSettings(r *rolling, m message.Message) bool {
 		r.settings(m.Set)
 		r.texts(m.Unset)
 	case *message.AlterConfigReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 	case *message.DescribeConfig:
 		r.text(m.Topic)
 	case *message.DescribeConfigReply:
-		r.pair(int64(m.Code), int64(m.Node))
+		r.outcome(m.Code, m.Detail)
+		r.fold(uint64(m.Node))
 		for i := range m.Settings {
 			r.text(m.Settings[i].Key)
 			r.text(m.Settings[i].Value)
 			r.fold(uint64(m.Settings[i].Source))
+			r.text(m.Settings[i].Prose)
 		}
 	case *message.AlterControllers:
 		r.fold(uint64(m.Node))
 		r.flag(m.Remove)
 	case *message.AlterControllersReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 	default:
 		return false
 	}
@@ -38,22 +40,4 @@ func (r *rolling) settings(list []message.Setting) {
 		r.text(list[i].Key)
 		r.text(list[i].Value)
 	}
-}
-
-func foldSettingsChange(r *rolling, c *message.SettingsChange) {
-	r.fold(uint64(c.Node) + 1<<42)
-	r.settings(c.Settings)
-}
-
-func foldControllers(r *rolling, c *message.ControllersChange) {
-	r.fold(1 << 43)
-	r.nodes(c.Voters)
-	r.nodes(c.Learners)
-}
-
-func foldTopicConfig(r *rolling, c *message.TopicConfig) {
-	r.pair(int64(c.MinInsync), int64(c.SegmentBytes))
-	r.fold(uint64(c.RetentionBytes))
-	r.fold(uint64(c.RetentionTime))
-	r.fold(uint64(c.MaxBatchBytes))
 }

@@ -11,7 +11,7 @@ func foldTransaction(r *rolling, m message.Message) bool {
 		r.producer(m.TransactionalID, m.ID, m.Epoch)
 		r.flag(m.Commit)
 	case *message.EndTransactionReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 		r.producer("", m.ID, m.Epoch)
 	case *message.CommitTransactionOffsets:
 		r.producer(m.TransactionalID, m.ID, m.Epoch)
@@ -21,7 +21,7 @@ func foldTransaction(r *rolling, m message.Message) bool {
 		r.offsets(m.Offsets)
 		r.fold(m.Number)
 	case *message.CommitTransactionOffsetsReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 		r.committed(m.Offsets)
 	case *message.AddToTransaction:
 		r.pair(int64(m.BrokerEpoch), int64(m.Request))
@@ -64,7 +64,7 @@ func foldTransactionAdmin(r *rolling, m message.Message) bool {
 	case *message.DescribeTransaction:
 		r.text(m.TransactionalID)
 	case *message.DescribeTransactionReply:
-		r.fold(uint64(m.Code))
+		r.outcome(m.Code, m.Detail)
 		r.producer(m.TransactionalID, m.ID, m.Epoch)
 		r.text(m.State)
 		r.pair(int64(m.Timeout), int64(m.Started))
