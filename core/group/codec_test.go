@@ -1,6 +1,7 @@
 package group
 
 import (
+	"encoding/hex"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,20 +62,27 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	require.Equal(t, samples(), back)
 }
 
-// The bytes are in logs for ever.
+// The bytes are in logs for ever: the key and the value of each sample.
 func TestTheFormatStays(t *testing.T) {
-	k, v := encoded(samples()[4])
-	require.Equal(t, "\x04\x01g\x01m", string(k))
-	require.Equal(t, "\x00\x01i\x80\x88\xac\xa3\xcf\x02\x80\xe0\xa5\x96\xbb\x11\x02\x01a\x01b\x0a\x08\x04\x03\x00\x00\x01\x00\x06\x81\x07\x02\x01\x04\x00\x01", string(v))
-	k, v = encoded(samples()[7])
-	require.Equal(t, "\x06\x01g\x03\x01", string(k))
-	require.Equal(t, "\x00\x54\x01\x01n\x80\xa0\xab\xfe\xf9b", string(v))
-	k, v = encoded(samples()[10])
-	require.Equal(t, "\x07\x01g\xf0\xa2\x04\x03\x01", string(k))
-	require.Equal(t, "\x00\xd8\x04\x56\x0e\x01n\x80\xa0\xab\xfe\xf9b\x01m\x06\x0a", string(v))
-	k, v = encoded(samples()[13])
-	require.Equal(t, "\x08\xf0\xa2\x04", string(k))
-	require.Equal(t, "\x00\xda\x04\x0a\x80\xa0\xab\xfe\xf9b", string(v))
+	for i, want := range [][2]string{
+		{"02", ""},
+		{"02", "0018"},
+		{"030167", "001280a0abfef962"},
+		{"030167", "001201"},
+		{"040167016d", "0001698088aca3cf0280e0a596bb1102016101620a080403000001000681070201040001"},
+		{"040167016d", ""},
+		{"050167016d", "000203000005"},
+		{"0601670301", "005401016e80a0abfef962"},
+		{"0601670301", "00540e0080a0abfef962016d0609"},
+		{"0601670301", ""},
+		{"070167f0a2040301", "00d804560e016e80a0abfef962016d060a"},
+		{"070167f0a2040301", ""},
+		{"08f0a204", ""},
+		{"08f0a204", "00da040a80a0abfef962"},
+	} {
+		k, v := encoded(samples()[i])
+		require.Equal(t, want, [2]string{hex.EncodeToString(k), hex.EncodeToString(v)}, "sample %d", i)
+	}
 }
 
 func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {

@@ -15,7 +15,8 @@
 //
 // New fields are added at the end of a message: a decoder takes a missing field
 // for zero, and refuses one that it does not know, since it cannot know whether
-// that may be ignored. Versions are agreed on in the handshake.
+// that may be ignored. Versions are agreed on in the handshake. A test holds the
+// order of the fields to testdata/fields.txt.
 package codec
 
 import (
