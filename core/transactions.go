@@ -8,8 +8,8 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
-	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/core/txn"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // How transactions pass between brokers. A leader, or the coordinator of a group,
@@ -51,7 +51,7 @@ func newMarkers() markers { return markers{waiting: map[uint64]wanted{}, known: 
 
 // verify asks the coordinator of a transaction for a room of this broker. While
 // nobody coordinates it the room is told to ask again later.
-func (n *Node) verify(now message.Now, v replica.Verify, of room, out *effect.Out) {
+func (n *Node) verify(now message.Now, v verify.Question, of room, out *effect.Out) {
 	to := n.coordinatorOf(&n.transactions, txn.Shard, v.TransactionalID)
 	if to == message.NoNode {
 		n.verified(now, v.Ticket, of, message.CoordinatorNotAvailable)
@@ -100,9 +100,8 @@ func (n *Node) verifyAll(now message.Now, out *effect.Out) {
 		n.verify(now, v, ofReplicas, out)
 	}
 	for _, v := range positions {
-		n.verify(now, replica.Verify{
-			Ticket: v.Ticket, TransactionalID: v.TransactionalID, ID: v.ID, Epoch: v.Epoch, Partition: n.offsets.shard(v.Shard),
-		}, ofGroups, out)
+		v.Partition = n.offsets.shard(v.Partition.Index)
+		n.verify(now, v, ofGroups, out)
 	}
 }
 

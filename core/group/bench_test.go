@@ -8,6 +8,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // topicTable is a cluster image with nothing but topics.
@@ -64,8 +65,8 @@ type bench struct {
 	token   message.Token
 	answers map[message.Token]message.Reply
 
-	questions []Verify // to coordinators of transactions, not answered
-	ticket    uint64   // of the marker that came last
+	questions []verify.Question // to coordinators of transactions, not answered
+	ticket    uint64            // of the marker that came last
 	resolved  map[uint64]message.Code
 }
 

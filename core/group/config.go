@@ -5,6 +5,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // Config bounds what groups may do. Zero fields mean the default.
@@ -19,9 +20,7 @@ type Config struct {
 	OffsetRetention     message.Duration // life of the offsets of an empty group; 7 days
 	EmptyGroupRetention message.Duration // life of an empty group without offsets; 1 h
 	ProducerIdle        message.Duration // how long the end of a silent producer's last transaction is remembered; 7 days
-	VerifyRetry         message.Duration // until a question to a transaction coordinator is asked again; 500 ms
-	VerifyPause         message.Duration // ... after it could not tell yet; 5 ms, doubled up to 1 s
-	VerifyTimeout       message.Duration // until who waits for it is answered; 5 s
+	Verify              verify.Config    // how coordinators of transactions are asked; its Timeout is 5 s by default
 	Ledger              ledger.Config    // how the shards are kept; its Topic is TopicName
 }
 
@@ -36,9 +35,7 @@ func (c Config) withDefaults() Config {
 	c.MaxMembers = cmp.Or(c.MaxMembers, 1000)
 	c.MaxNote = cmp.Or(c.MaxNote, 4096)
 	c.ProducerIdle = cmp.Or(c.ProducerIdle, 7*24*message.Hour)
-	c.VerifyRetry = cmp.Or(c.VerifyRetry, 500*message.Millisecond)
-	c.VerifyPause = cmp.Or(c.VerifyPause, 5*message.Millisecond)
-	c.VerifyTimeout = cmp.Or(c.VerifyTimeout, 5*message.Second)
+	c.Verify.Timeout = cmp.Or(c.Verify.Timeout, 5*message.Second)
 	c.Ledger.Topic = TopicName
 	return c
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // TopicName is the internal topic whose partitions hold the groups.
@@ -45,20 +46,20 @@ type Coordinator struct {
 	topics TopicView
 	known  map[record.TopicID]topicRow // as of the last call of Topics
 	shards *ledger.Set[change, *shard]
-	asking map[uint64]*question // by ticket
-	ticket uint64               // the one given out last
+
+	unverified *verify.Desk[heldCommit] // requests that wait for coordinators of transactions
 
 	// For the Out of this call, from shards that had none: see collect.
 	replies  []Reply
-	verify   []Verify
 	resolved []Resolved
 }
 
 // New returns a coordinator that leads nothing. It needs no randomness.
 func New(cfg Config) *Coordinator {
-	c := &Coordinator{cfg: cfg.withDefaults(), known: map[record.TopicID]topicRow{}, asking: map[uint64]*question{}}
+	c := &Coordinator{cfg: cfg.withDefaults(), known: map[record.TopicID]topicRow{}}
+	c.unverified = verify.New[heldCommit](c.cfg.Verify)
 	c.shards = ledger.NewSet(c.cfg.Ledger, func(l *ledger.Ledger[change]) *shard {
-		return &shard{Ledger: l, home: c, state: newState(), questions: map[asked]*question{}}
+		return &shard{Ledger: l, home: c, state: newState()}
 	})
 	return c
 }
@@ -102,11 +103,12 @@ func (c *Coordinator) Wrote(now message.Now, ticket uint64, code message.Code, b
 // Tick lets deadlines pass.
 func (c *Coordinator) Tick(now message.Now, out *Out) {
 	c.shards.Tick(now, &out.Out)
+	c.askAgain(now, out)
 	c.collect(out)
 }
 
 // Wake is when the next Tick is wanted; message.Never when nothing waits.
-func (c *Coordinator) Wake() message.Time { return c.shards.Wake() }
+func (c *Coordinator) Wake() message.Time { return min(c.shards.Wake(), c.unverified.Next()) }
 
 // Topics says that the topics in changed were made, grown or deleted, as view
 // shows; others may be named as well, they cost little. With changed nil
@@ -139,10 +141,8 @@ func (c *Coordinator) collect(out *Out) {
 		clear(c.replies)
 		c.replies = c.replies[:0]
 	}
-	out.Verify = append(out.Verify, c.verify...)
 	out.Resolved = append(out.Resolved, c.resolved...)
-	clear(c.verify)
-	c.verify, c.resolved = c.verify[:0], c.resolved[:0]
+	c.resolved = c.resolved[:0]
 }
 
 // news is what of the topics differs from what was known: leaders and in-sync

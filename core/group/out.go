@@ -3,6 +3,7 @@ package group
 import (
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // TopicView tells which topics there are. It is the broker's image of the
@@ -15,7 +16,7 @@ type TopicView interface {
 // Out gathers what one call wants done.
 type Out struct {
 	ledger.Out
-	Verify   []Verify
+	Verify   []verify.Question // Coordinator.Verified answers; of a Partition there is only the Index
 	Resolved []Resolved
 }
 

@@ -12,10 +12,6 @@ type shard struct {
 	home  *Coordinator
 	state *state
 	since message.Time // when it was loaded last
-
-	questions map[asked]*question // to transaction coordinators
-	held      int                 // requests that wait for them
-	impatient questionTimers
 }
 
 // write is how a handler decides.
@@ -25,7 +21,7 @@ func (s *shard) write(k key, v value) { s.Decide(change{k, v}) }
 // coordinator of a transaction: they may ask again.
 func (s *shard) Reset() {
 	s.state = newState()
-	s.dropQuestions()
+	s.sendAway()
 }
 
 // Apply takes a change, decided now or replayed.
@@ -35,13 +31,10 @@ func (s *shard) Apply(c change) { s.state.apply(c) }
 func (s *shard) Decode(key, value []byte) (change, error) { return decode(key, value) }
 
 // Next is when the first deadline is due.
-func (s *shard) Next() message.Time { return min(s.state.timers.Next(), s.impatient.Next()) }
+func (s *shard) Next() message.Time { return s.state.timers.Next() }
 
 // Expire acts on the deadlines that have passed.
-func (s *shard) Expire(now message.Now, _ *ledger.Out) {
-	s.expire(now)
-	s.askAgain(now)
-}
+func (s *shard) Expire(now message.Now, _ *ledger.Out) { s.expire(now) }
 
 // Live is how many records make the state.
 func (s *shard) Live() int { return s.state.keys }

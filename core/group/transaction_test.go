@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // enlisting is a commit of one position in a transaction, from outside.
@@ -64,7 +65,7 @@ func TestAPositionOfATransactionHoldsFromItsMarkerOn(t *testing.T) {
 		b.ask(outside("g", ids[0], 5))
 
 		waiting := b.send(enlisting("g", 9, 3, ids[0], 8))
-		require.Equal(t, []Verify{{Ticket: 1, TransactionalID: "t9", ID: 9, Epoch: 3, Shard: 0}}, b.questions)
+		require.Equal(t, []verify.Question{{Ticket: 1, Part: verify.Part{TransactionalID: "t9", ID: 9, Epoch: 3}}}, b.questions)
 		require.NotContains(t, b.answers, waiting, "nothing is stored before the transaction has the partition")
 		require.Equal(t, message.None, b.stable("g"))
 		b.verified(message.None)

@@ -1,181 +1,78 @@
 package group
 
 import (
-	"cmp"
-	"strings"
-
-	"github.com/tamarack-mq/tamarack/core/deadline"
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
-	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
-// Verify asks the coordinator of a transactional id to make a shard's partition a
-// part of the transaction of exactly this producer and epoch. Coordinator.Verified
-// answers it. It comes again with the same ticket as long as no answer has come.
-type Verify struct {
-	Ticket          uint64
-	TransactionalID string
-	ID              record.ProducerID
-	Epoch           record.ProducerEpoch
-	Shard           int32
-}
-
-// asked tells questions apart.
-type asked struct {
-	name  string // the transactional id
-	id    record.ProducerID
-	epoch record.ProducerEpoch
-}
-
-// question is a Verify on its way, and the requests that wait for the answer, by
-// their time limits.
-type question struct {
-	shard   *shard
-	who     asked
-	ask     Verify
-	pause   message.Duration // after the next answer that tells nothing
-	retry   message.Time     // when it is asked again
-	timer   deadline.Deadline[*question]
-	waiting []heldCommit
-}
-
-type questionTimers = deadline.Heap[*question]
-
+// heldCommit is a request that waits for the coordinator of its transaction.
 type heldCommit struct {
+	shard   *shard
 	token   message.Token
 	request *message.CommitTransactionOffsets
-	due     message.Time
 }
+
+// partition is what a shard asks for. Which topic it is of, core knows.
+func (s *shard) partition() record.PartitionID { return record.PartitionID{Index: s.Index()} }
 
 // enlist takes a CommitTransactionOffsets. It waits unless what is pending shows
 // already that the partition is a part of the transaction: it is until the marker
 // comes, which takes away what is pending.
 func (s *shard) enlist(now message.Now, token message.Token, r *message.CommitTransactionOffsets, out *Out) {
+	c := s.home
 	_, no := s.mayPend(s.state.groups[r.Group], r)
 	epoch, open := s.state.openEpoch(r.ID)
 	if no != nil && no.code == message.ConcurrentTransactions && epoch < r.Epoch {
 		no = nil // that of the one before has no marker here yet: the coordinator has it wait for that
 	}
+	part := verify.Part{Partition: s.partition(), TransactionalID: r.TransactionalID, ID: r.ID, Epoch: r.Epoch}
 	switch {
 	case no != nil || open && epoch == r.Epoch:
 		s.answerCommit(now, token, r, out)
-	case s.held >= heldMost:
-		s.home.refuse(token, r, *refused(message.CoordinatorLoadInProgress, "%d requests wait for coordinators of transactions; try again later", s.held), out)
+	case c.unverified.Held() >= heldMost:
+		c.refuse(token, r, *refused(message.CoordinatorLoadInProgress, "%d requests wait for coordinators of transactions; try again later", c.unverified.Held()), out)
 	default:
-		s.hold(now, heldCommit{token, r, now.Mono.Add(s.home.cfg.VerifyTimeout)})
+		c.unverified.Hold(now, part, heldCommit{s, token, r}, 1, &out.Verify)
 	}
 }
 
-// heldMost is how many requests of one shard may wait for the coordinators of
+// heldMost is how many requests to one broker may wait for the coordinators of
 // their transactions.
 const heldMost = 10000
 
-func (s *shard) hold(now message.Now, h heldCommit) {
-	who := asked{h.request.TransactionalID, h.request.ID, h.request.Epoch}
-	q := s.questions[who]
-	if q == nil {
-		c := s.home
-		c.ticket++
-		q = &question{shard: s, who: who, pause: c.cfg.VerifyPause, ask: Verify{
-			Ticket: c.ticket, TransactionalID: who.name, ID: who.id, Epoch: who.epoch, Shard: s.Index(),
-		}}
-		q.timer.Due = q
-		s.questions[who], c.asking[c.ticket] = q, q
-		q.send(now)
-	}
-	q.waiting = append(q.waiting, h)
-	s.held++
-	q.arm()
-}
-
-// send asks, for the first time or again.
-func (q *question) send(now message.Now) {
-	c := q.shard.home
-	c.verify = append(c.verify, q.ask)
-	q.retry = now.Mono.Add(c.cfg.VerifyRetry)
-}
-
-func (q *question) arm() {
-	q.shard.impatient.Set(&q.timer, min(q.retry, q.waiting[0].due))
-}
-
-// Verified takes the answer to a Verify: None when the transaction's coordinator
-// has committed that the partition is a part of it. After a code that is Retriable
-// it is asked again until the time of those who wait is over; any other is the
-// answer to them.
+// Verified takes the answer to a Verify: see verify.Desk. A code that is not
+// Retriable and not None is the answer to those who wait.
 func (c *Coordinator) Verified(now message.Now, ticket uint64, code message.Code, out *Out) {
-	q := c.asking[ticket]
-	if q == nil {
+	waiting := c.unverified.Answered(now, ticket, code)
+	if len(waiting) == 0 {
 		return
 	}
-	s := q.shard
-	if code.Retriable() {
-		q.retry = now.Mono.Add(q.pause)
-		q.pause = min(2*q.pause, message.Second)
-		q.arm()
-	} else {
-		s.dropQuestion(q)
-		for _, h := range q.waiting {
-			if code == message.None {
-				s.answerCommit(now, h.token, h.request, out)
-			} else {
-				c.refuse(h.token, h.request, refusal{code, "the coordinator of the transaction does not let the group take part in it"}, out)
-			}
+	for _, h := range waiting {
+		if code == message.None {
+			h.shard.answerCommit(now, h.token, h.request, out)
+		} else {
+			c.refuse(h.token, h.request, refusal{code, "the coordinator of the transaction does not let the group take part in it"}, out)
 		}
 	}
-	s.Flush(now, &out.Out)
+	waiting[0].shard.Flush(now, &out.Out) // a question is of one shard
 	c.collect(out)
 }
 
 // askAgain acts on the questions whose time has come.
-func (s *shard) askAgain(now message.Now) {
-	for s.impatient.Next() <= now.Mono {
-		q := s.impatient.First().Due
-		for len(q.waiting) > 0 && q.waiting[0].due <= now.Mono {
-			h := q.waiting[0]
-			q.waiting = q.waiting[1:]
-			s.held--
-			s.home.late(h, message.RequestTimedOut, "the coordinator of the transaction has not answered in time; nothing was stored")
-		}
-		switch {
-		case len(q.waiting) == 0:
-			s.dropQuestion(q)
-			continue
-		case q.retry <= now.Mono:
-			q.send(now)
-		}
-		q.arm()
+func (c *Coordinator) askAgain(now message.Now, out *Out) {
+	c.unverified.Tick(now, func(h heldCommit) {
+		c.refuse(h.token, h.request, refusal{message.RequestTimedOut, "the coordinator of the transaction has not answered in time; nothing was stored"}, out)
+	}, &out.Verify)
+}
+
+// sendAway answers all who wait, in a call that has no Out for it.
+func (s *shard) sendAway() {
+	for _, h := range s.home.unverified.Abandon(s.partition()) {
+		reply := message.Fail(h.request, message.NotCoordinator, "the coordinator of the group changes; nothing was stored")
+		s.home.replies = append(s.home.replies, Reply{Token: h.token, Msg: reply})
 	}
-}
-
-// late answers in a call that has no Out for it.
-func (c *Coordinator) late(h heldCommit, code message.Code, detail string) {
-	c.replies = append(c.replies, Reply{Token: h.token, Msg: message.Fail(h.request, code, detail)})
-}
-
-// dropQuestion takes a question off all lists. Who waits for it stays with it.
-func (s *shard) dropQuestion(q *question) {
-	s.impatient.Stop(&q.timer)
-	delete(s.questions, q.who)
-	delete(s.home.asking, q.ask.Ticket)
-	s.held -= len(q.waiting)
-}
-
-// dropQuestions sends away all who wait.
-func (s *shard) dropQuestions() {
-	for _, who := range order.KeysBy(s.questions, asked.compare) {
-		q := s.questions[who]
-		s.dropQuestion(q)
-		for _, h := range q.waiting {
-			s.home.late(h, message.NotCoordinator, "the coordinator of the group changes; nothing was stored")
-		}
-	}
-}
-
-func (a asked) compare(b asked) int {
-	return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.epoch, b.epoch), strings.Compare(a.name, b.name))
 }
 
 // answerCommit decides a request whose transaction is known to go on.

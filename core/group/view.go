@@ -43,7 +43,7 @@ func (c *Coordinator) Views() []ShardView {
 			Waiting: s.Waiting(),
 			Groups:  len(s.state.groups),
 			Fences:  len(s.state.fences),
-			Held:    s.held,
+			Held:    c.unverified.Waiting(s.partition()),
 		}
 		for _, name := range order.Keys(s.state.groups) {
 			views[i].Members += len(s.state.groups[name].seats)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // Config are the settings of a Manager. A zero value means the default.
@@ -34,12 +35,9 @@ type Config struct {
 	// ProducerIdle is how long the state of a silent producer is kept. Default
 	// 7 days.
 	ProducerIdle message.Duration
-	// VerifyPause is the pause after a transaction coordinator has said that it
-	// cannot tell yet. It doubles up to RetryMax. Default 5 ms.
-	VerifyPause message.Duration
-	// VerifyRetry is how long a question to a transaction coordinator waits for
-	// its answer before it is asked again. Default 500 ms.
-	VerifyRetry message.Duration
+	// Verify is how transaction coordinators are asked. Its Timeout is not used: a
+	// produce has its own.
+	Verify verify.Config
 
 	// FetchBytes bounds the records of one answer, to a follower or a consumer,
 	// but for the first batch of its last partition. Default 8 MiB.
@@ -71,8 +69,7 @@ func (c Config) withDefaults() Config {
 	c.AlterRetry = cmp.Or(c.AlterRetry, 500*message.Millisecond)
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*message.Second)
 	c.ProducerIdle = cmp.Or(c.ProducerIdle, 7*24*message.Hour)
-	c.VerifyPause = cmp.Or(c.VerifyPause, 5*message.Millisecond)
-	c.VerifyRetry = cmp.Or(c.VerifyRetry, 500*message.Millisecond)
+	c.Verify.Timeout = 0
 	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)
 	c.UnflushedBytes = cmp.Or(c.UnflushedBytes, 64<<20)
 	c.HeldBytes = cmp.Or(c.HeldBytes, 64<<20)

@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // tester is what testing.T, testing.B and rapid.T have in common.
@@ -70,7 +71,7 @@ type node struct {
 	alterCount int
 	local      []LocalResult
 	replayed   []Replay
-	verify     []Verify
+	verify     []verify.Question
 	marked     []Marked
 	led        []LeadershipChange
 	damaged    []record.PartitionID

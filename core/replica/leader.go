@@ -29,8 +29,6 @@ type leader struct {
 	startAgreed bool // the ISR has come up to this log's start in this leadership
 	deletes     []*deleteWait
 
-	verifications []*verification // questions to transaction coordinators
-
 	written waiters // acks=1: until the operating system has the batch
 	acked   waiters // acks=all: until the high watermark has passed the batch
 	fetches []*fetchPart

@@ -33,6 +33,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // Manager is all replicas of one broker. Its methods are its inputs; each gives
@@ -57,7 +58,7 @@ type Manager struct {
 	reads     map[uint64]reading
 	times     map[uint64]timeQuestion
 
-	verifications map[uint64]*verification
+	unverified *verify.Desk[unverified]
 
 	diskLow   bool
 	unflushed int64 // bytes appended and not durable, over all logs
@@ -90,9 +91,8 @@ func New(cfg Config, found []effect.RecoveredLog, random *chance.Stream, now mes
 		replicas: map[record.PartitionID]*replica{},
 		reads:    map[uint64]reading{},
 		times:    map[uint64]timeQuestion{},
-
-		verifications: map[uint64]*verification{},
 	}
+	m.unverified = verify.New[unverified](m.cfg.Verify)
 	m.heldTimer.Due = (*heldTimer)(m)
 	m.pace.timer.Due = (*paceTimer)(m)
 	for i := range found {
@@ -180,6 +180,7 @@ func (m *Manager) Tick(now message.Now, out *Out) {
 		m.timers.Stop(t)
 		t.Due.expire(m, now, out)
 	}
+	m.unverified.Tick(now, nil, &out.Verify)
 	m.finish(now, out)
 }
 
@@ -191,7 +192,7 @@ func (m *Manager) Wake() message.Time {
 	if m.due {
 		return -message.Never
 	}
-	return m.timers.Next()
+	return min(m.timers.Next(), m.unverified.Next())
 }
 
 // Gather has followers wait for the Release with what is appended up to there: they
@@ -263,7 +264,7 @@ func (m *Manager) still(l *leader) bool {
 	return r == l.r && r.lead == l
 }
 
-// token names a question, to the disk or to a transaction coordinator.
+// token names a question to the disk.
 func (m *Manager) token() uint64 {
 	m.lastToken++
 	return m.lastToken

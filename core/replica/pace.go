@@ -158,4 +158,4 @@ func (m *Manager) HeldBack() int { return len(m.pace.parked) }
 
 // HeldBytes is how many bytes of produces are held back, for the disk or for a
 // transaction coordinator, as they count against Config.HeldBytes.
-func (m *Manager) HeldBytes() int64 { return m.heldBytes }
+func (m *Manager) HeldBytes() int64 { return m.heldBytes + m.unverified.Held() }

@@ -188,7 +188,7 @@ func (m *Manager) hold(now message.Now, token message.Token, r *message.Produce,
 	for i := range r.Partitions {
 		bytes += int64(len(r.Partitions[i].Records))
 	}
-	if m.heldBytes+bytes > m.cfg.HeldBytes {
+	if m.HeldBytes()+bytes > m.cfg.HeldBytes {
 		refuseProduce(token, r, out)
 		return
 	}

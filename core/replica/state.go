@@ -4,6 +4,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // PartitionState is what the metadata image says about one partition that is
@@ -45,7 +46,7 @@ type Out struct {
 	// Local are the outcomes of LocalAppend, in the order of the offsets.
 	Local []LocalResult
 	// Verify asks transaction coordinators; Manager.Verified answers.
-	Verify []Verify
+	Verify []verify.Question
 	// Marked are the outcomes of WriteMarker.
 	Marked []Marked
 	// Replayed answers LocalRead.

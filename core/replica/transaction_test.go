@@ -7,6 +7,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/verify"
 )
 
 // payer is the producer of most stories; its transactional id is "pay".
@@ -36,7 +37,7 @@ func (n *node) pay(b []byte) message.Token {
 }
 
 // asked takes the questions to coordinators since the last look.
-func (n *node) asked() []Verify {
+func (n *node) asked() []verify.Question {
 	asked := n.verify
 	n.verify = nil
 	return asked
@@ -104,9 +105,9 @@ func TestATransactionBeginsInAPartitionWhenItsCoordinatorHasSaidSo(t *testing.T)
 	require.Empty(t, l.look(), "nothing is written")
 	require.Equal(t, 3, l.view(p0).Unverified)
 	asked := l.asked()
-	require.Equal(t, []Verify{
-		{Ticket: asked[0].Ticket, TransactionalID: "pay", ID: payer, Epoch: 3, Partition: p0},
-		{Ticket: asked[1].Ticket, TransactionalID: "pay", ID: 10, Epoch: 0, Partition: p0},
+	require.Equal(t, []verify.Question{
+		{Ticket: 1, Part: verify.Part{TransactionalID: "pay", ID: payer, Epoch: 3, Partition: p0}},
+		{Ticket: 2, Part: verify.Part{TransactionalID: "pay", ID: 10, Epoch: 0, Partition: p0}},
 	}, asked, "once for each transaction")
 
 	l.tell(asked[0].Ticket, message.None)
@@ -127,7 +128,7 @@ func TestATransactionBeginsInAPartitionWhenItsCoordinatorHasSaidSo(t *testing.T)
 	l.tell(asked[1].Ticket, message.ProducerFenced)
 	require.Equal(t, message.ProducerFenced, w.code(other))
 	require.Zero(t, l.view(p0).Unverified)
-	require.Zero(t, l.m.heldBytes)
+	require.Zero(t, l.m.HeldBytes())
 }
 
 func TestACoordinatorThatCannotTellIsAskedAgain(t *testing.T) {
@@ -156,7 +157,7 @@ func TestACoordinatorThatCannotTellIsAskedAgain(t *testing.T) {
 	w.pass(20 * message.Second)
 	require.Equal(t, message.RequestTimedOut, w.code(token))
 	require.Zero(t, l.view(p0).Unverified)
-	require.Zero(t, l.m.heldBytes)
+	require.Zero(t, l.m.HeldBytes())
 	l.asked()
 	w.pass(10 * message.Second)
 	require.Empty(t, l.asked(), "nobody waits for the answer any more")
@@ -251,7 +252,7 @@ func TestWhoWaitsForACoordinatorLearnsOfTheEndOfALeadership(t *testing.T) {
 	require.Equal(t, []Marked{{Ticket: ticket, Code: message.NotLeaderOrFollower}}, l.marked)
 	l.tell(question.Ticket, message.None)
 	require.Equal(t, 2, int(l.view(p0).End), "the permission of another leadership is worth nothing")
-	require.Zero(t, l.m.heldBytes)
+	require.Zero(t, l.m.HeldBytes())
 }
 
 // The follower has what the leader had: the transaction goes on without a question.

@@ -92,6 +92,7 @@ func (m *Manager) ViewInto(id record.PartitionID, v *View) (ok bool) {
 	switch {
 	case r.lead != nil:
 		r.lead.view(v)
+		v.Unverified = m.unverified.Waiting(r.id)
 	case r.follow != nil:
 		v.Role, v.Matched = Following, r.follow.matched
 	}
@@ -103,9 +104,6 @@ func (l *leader) view(v *View) {
 	v.ISR = l.r.state.ISR
 	v.EpochStart, v.Shown, v.ShownStart = l.epochStart, l.shown(), l.shownStart()
 	v.Waiting = l.acked.size() + l.written.size()
-	for _, q := range l.verifications {
-		v.Unverified += len(q.batches)
-	}
 	v.MaximalISR = append(v.MaximalISR, v.ISR...)
 	for _, p := range l.peers {
 		if p.counted && !p.member {
