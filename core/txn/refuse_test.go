@@ -84,24 +84,34 @@ func (b *bench) askRaw(m message.Request) message.Code {
 
 // A decision that breaks the protocol never gets into the log.
 func TestADecisionThatBreaksTheProtocolStopsTheNode(t *testing.T) {
-	b := newBench(t, Config{})
-	s := b.c.shards.Books()[0]
 	open := value{phase: Ongoing, now: Identity{101, 4}, next: -1, ended: nobody, partitions: []record.PartitionID{one}}
 	for _, c := range []struct {
+		name   string
 		change func(v *value)
 		want   string
 	}{
-		{func(v *value) { v.phase = Empty }, `txn: "orders" goes from Ongoing to Empty (INV-32)`},
-		{func(v *value) { v.now.Epoch = 3 }, `txn: "orders" goes from epoch 4 back to 3`},
-		{func(v *value) { v.phase = PrepareCommit }, `txn: the markers of "orders", which is at {101 4}, would carry {101 4}`},
-		{func(v *value) { v.partitions = nil }, `txn: "orders" loses a partition while a transaction is open`},
+		{"orders", func(v *value) { v.phase = Empty }, `"orders" goes from Ongoing to Empty (INV-32)`},
+		{"orders", func(v *value) { v.now.Epoch = 3 }, `"orders" goes from epoch 4 back to 3`},
+		{"orders", func(v *value) { v.phase = PrepareCommit }, `the markers of "orders", which is at {101 4}, would carry {101 4}`},
+		{"orders", func(v *value) { v.partitions = nil }, `"orders" loses a partition while a transaction is open`},
+		{"new", func(*value) {}, "a transactional id that is not there becomes Ongoing"},
 	} {
+		b := newBench(t, Config{})
+		s := b.c.shards.Books()[0]
 		s.Decide(change{name: "orders", value: open})
+		s.Flush(b.now, &b.out.Out)
+		b.settle()
 		next := open
 		c.change(&next)
-		require.PanicsWithValue(t, c.want, func() { s.write(b.now, "orders", next) })
+		s.write(b.now, c.name, next)
+		s.write(b.now, "other", open)
+		s.Answer(b.now, 99, endRequest("orders", nobody, true), granted(&next), ledger.Written, &b.out.Out)
+		s.Flush(b.now, &b.out.Out)
+		require.Equal(t, "shard 0 of __transaction_state: "+c.want, b.out.Halt, "the first of them is told")
+		require.Empty(t, b.out.Appends)
+		require.Len(t, s.state.entries, 1)
+		require.Equal(t, open, s.state.entries["orders"].value)
 	}
-	require.PanicsWithValue(t, "txn: a transactional id that is not there becomes Ongoing", func() { s.write(b.now, "new", open) })
 	for before, next := range map[Phase]Phase{PrepareCommit: PrepareAbort, PrepareAbort: CompleteCommit, CompleteCommit: PrepareCommit, Empty: PrepareAbort} {
 		require.False(t, follows(before, next), "%v after %v", next, before)
 	}

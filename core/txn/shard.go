@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"cmp"
+
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
@@ -15,16 +17,21 @@ type shard struct {
 	sendings map[string]*sending // markers under way, by transactional id
 	decided  []string            // in this call: their markers go out once that is committed
 	freed    []string            // completed in this call: what waits for that begins
+	fault    string              // what a decision would have broken; it was not taken, and the node halts
 }
 
 func newShard(home *Coordinator, l *ledger.Ledger[change]) *shard {
 	return &shard{Ledger: l, home: home, state: newState(), sendings: map[string]*sending{}}
 }
 
-// write is how a handler decides.
+// write is how a handler decides. What would break the protocol is not decided: the
+// call ends with a Halt, before any answer of it is sent.
 func (s *shard) write(now message.Now, name string, v value) {
 	e := s.state.entries[name]
-	e.check(&v)
+	if fault := e.check(&v); fault != "" {
+		s.fault = cmp.Or(s.fault, fault)
+		return
+	}
 	v.updated = now.Wall
 	if e != nil && e.phase == v.phase && v.phase.prepared() {
 		s.Decide(change{name: name, value: v})
@@ -89,8 +96,8 @@ func (s *shard) Next() message.Time { return s.state.timers.Next() }
 // Live is how many records make the state.
 func (s *shard) Live() int { return len(s.state.entries) }
 
-// Fault is empty: a decision that breaks the protocol panics before it is applied.
-func (s *shard) Fault() string { return "" }
+// Fault is the rule that a decision would have broken, if one would.
+func (s *shard) Fault() string { return s.fault }
 
 // Head is empty: there is nothing but transactional ids.
 func (s *shard) Head() []change { return nil }

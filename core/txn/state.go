@@ -178,30 +178,31 @@ func (s *state) each(visit func(change)) {
 	}
 }
 
-// check panics when a decision breaks the protocol: the record must not be
-// written.
-func (e *entry) check(next *value) {
+// check says which rule a decision breaks; empty: none. The record must not be written
+// otherwise.
+func (e *entry) check(next *value) string {
 	if e == nil {
 		if next.phase != Empty {
-			panic(fmt.Sprintf("txn: a transactional id that is not there becomes %v", next.phase))
+			return fmt.Sprintf("a transactional id that is not there becomes %v", next.phase)
 		}
-		return
+		return ""
 	}
 	same := next.now.ID == e.now.ID
 	switch {
 	case !follows(e.phase, next.phase):
-		panic(fmt.Sprintf("txn: %q goes from %v to %v (INV-32)", e.name, e.phase, next.phase))
+		return fmt.Sprintf("%q goes from %v to %v (INV-32)", e.name, e.phase, next.phase)
 	case same && next.now.Epoch < e.now.Epoch:
-		panic(fmt.Sprintf("txn: %q goes from epoch %d back to %d", e.name, e.now.Epoch, next.now.Epoch))
+		return fmt.Sprintf("%q goes from epoch %d back to %d", e.name, e.now.Epoch, next.now.Epoch)
 	case e.phase == Ongoing && next.phase.prepared() && (!same || next.now.Epoch != e.now.Epoch+1):
-		panic(fmt.Sprintf("txn: the markers of %q, which is at %v, would carry %v", e.name, e.now, next.now))
+		return fmt.Sprintf("the markers of %q, which is at %v, would carry %v", e.name, e.now, next.now)
 	case e.phase == Ongoing && !next.phase.complete() && len(without(e.partitions, next.partitions)) > 0:
-		panic(fmt.Sprintf("txn: %q loses a partition while a transaction is open", e.name))
+		return fmt.Sprintf("%q loses a partition while a transaction is open", e.name)
 	case e.phase.prepared() && next.phase == e.phase && !e.sameEnd(next):
-		panic(fmt.Sprintf("txn: the decision of %q is replaced (INV-32)", e.name))
+		return fmt.Sprintf("the decision of %q is replaced (INV-32)", e.name)
 	case e.phase != Ongoing && next.phase == Ongoing && len(without(e.waiting, next.partitions)) > 0:
-		panic(fmt.Sprintf("txn: %q begins without a partition that it has waited with", e.name))
+		return fmt.Sprintf("%q begins without a partition that it has waited with", e.name)
 	}
+	return ""
 }
 
 // sameEnd says that two values tell the same of a decision.
