@@ -8,8 +8,8 @@
 // becomes one record, and replay feeds the same records to the same apply.
 //
 // How a shard is kept, and why a reply waits for the log, is told in package
-// ledger. FetchOffsets and DescribeGroup are confirmed by a record that was
-// appended after they came in: a deposed coordinator that has not heard of it
+// ledger. FetchOffsets, DescribeGroup and ListGroups are confirmed by a record that
+// was appended after they came in: a deposed coordinator that has not heard of it
 // must not tell old positions. Heartbeats need none: what such a coordinator
 // tells a member gives it no right that a commit, which does need the log, would
 // not check again.

@@ -287,6 +287,9 @@ func (b *bench) folded() map[string]string {
 	return fold.notes
 }
 
+// snapshotting says whether a snapshot is being written.
+func (b *bench) snapshotting() bool { return b.board().snapshot != nil }
+
 // sound checks that memory is what a replay gives (INV-23).
 func (b *bench) sound() {
 	b.t.Helper()

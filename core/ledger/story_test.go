@@ -2,11 +2,13 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -60,6 +62,51 @@ func TestADeposedLeaderTellsNothingOld(t *testing.T) {
 	require.Equal(t, "NOT_COORDINATOR", b.told(second))
 	require.Empty(t, b.set.Books())
 	require.Equal(t, message.Never, b.set.Wake())
+}
+
+// survey asks what the notes are called, in all shards.
+func (b *bench) survey() message.Token {
+	b.token++
+	refusal := &message.DescribeGroupReply{Code: message.CoordinatorLoadInProgress}
+	b.set.Survey(b.now, b.token, refusal, func() message.Reply {
+		var names []string
+		for _, board := range b.set.Books() {
+			names = append(names, order.Keys(board.notes)...)
+		}
+		return &message.DescribeGroupReply{Group: strings.Join(names, " ")}
+	}, &b.out)
+	b.settle()
+	return b.token
+}
+
+func TestASurveyIsConfirmedInEveryShard(t *testing.T) {
+	b := newBench(t, Config{MaxWaiting: 3})
+	b.write("a", "1")
+	b.write("b", "1")
+	require.Equal(t, "a b", b.told(b.survey()))
+	require.Len(t, b.log, 3, "a barrier, though nothing was under way")
+
+	b.hold = true
+	list := b.survey()
+	gone := b.write("a", "")
+	require.Empty(t, b.told(list))
+	require.Equal(t, 2, b.board().Waiting())
+	b.release()
+	require.Equal(t, "a b", b.told(list), "as of the moment it was asked")
+	require.Equal(t, "", b.told(gone))
+	require.Equal(t, "b", b.told(b.survey()))
+
+	b.hold = true // others lead by now: nothing that this one appends commits
+	late := b.survey()
+	b.pass(5 * message.Second)
+	require.Equal(t, "COORDINATOR_LOAD_IN_PROGRESS", b.told(late))
+	list = b.survey()
+	b.write("c", "1")
+	require.Equal(t, "COORDINATOR_LOAD_IN_PROGRESS", b.told(b.survey()), "too many wait")
+	b.set.Resign(0, b.epoch+1, &b.out)
+	b.settle()
+	require.Equal(t, "COORDINATOR_LOAD_IN_PROGRESS", b.told(list))
+	require.Equal(t, &message.DescribeGroupReply{}, b.answers[b.survey()], "it leads nothing, and knows nothing that could be old")
 }
 
 // watcher notes what it is told.
@@ -240,7 +287,7 @@ func TestASnapshotGoesOnBetweenRequests(t *testing.T) {
 		b.write(fmt.Sprintf("note-%02d", i), "a text of some length")
 	}
 	b.hold = true
-	for i := 0; !b.board().Snapshotting(); i++ {
+	for i := 0; !b.snapshotting(); i++ {
 		b.write("note-00", fmt.Sprint(i))
 	}
 	step := 0
@@ -265,12 +312,12 @@ func TestASnapshotThatIsCutIsNoSnapshot(t *testing.T) {
 		b.write(fmt.Sprint("note-", i), "a text of some length")
 	}
 	b.hold = true
-	for i := 0; !b.board().Snapshotting(); i++ {
+	for i := 0; !b.snapshotting(); i++ {
 		b.write("note-0", fmt.Sprint(i))
 	}
 	b.commit(len(b.log)) // the begin mark is in, the first part is under way
 	b.settle()
-	require.True(t, b.board().Snapshotting())
+	require.True(t, b.snapshotting())
 	b.takeOver()
 	require.Empty(t, b.trims)
 	b.sound()
@@ -288,11 +335,11 @@ func TestASnapshotThatIsCutIsNoSnapshot(t *testing.T) {
 func TestASnapshotIsDroppedWithTheMemory(t *testing.T) {
 	b := newBench(t, Config{SnapshotMinimum: 20})
 	b.hold = true
-	for i := 0; !b.board().Snapshotting(); i++ {
+	for i := 0; !b.snapshotting(); i++ {
 		b.write("a", fmt.Sprint(i))
 	}
 	b.refuse(message.NotEnoughReplicas, true)
-	require.False(t, b.board().Snapshotting())
+	require.False(t, b.snapshotting())
 	b.release()
 	require.Empty(t, b.trims)
 	b.sound()

@@ -6,32 +6,32 @@ import "github.com/tamarack-mq/tamarack/core/message"
 type survey struct {
 	token          message.Token
 	reply, refusal message.Reply
-	waiting        int // shards that are not ready
+	waiting        int // shards whose part is not confirmed
 	over           bool
 }
 
 // Survey answers a request about all led shards with what look sees, once that is
-// committed in each of them. A shard that does not serve, or fails meanwhile, has
-// the request answered with the refusal.
+// Confirmed in each of them: a list of one that was deposed would show what is gone by
+// now. (Kafka's lists are answered from memory.) A shard that does not serve, has too
+// many who wait or fails meanwhile has the request answered with the refusal.
 func (s *Set[C, B]) Survey(now message.Now, token message.Token, refusal message.Reply, look func() message.Reply, out *Out) {
 	v := &survey{token: token, refusal: refusal, waiting: 1}
 	for _, l := range s.ledgers {
-		if l.phase != Serving {
+		if l.phase != Serving || l.Full() {
 			v.Failed(message.CoordinatorLoadInProgress, out)
 			return
 		}
 	}
 	v.reply = look()
 	for _, l := range s.ledgers {
-		if l.Pending() > 0 {
-			v.waiting++
-			l.Tell(now, v, Written, out)
-		}
+		v.waiting++
+		l.Tell(now, v, Confirmed, out)
+		l.Flush(now, out)
 	}
 	v.Ready(now, out)
 }
 
-// Ready says that one more part is committed.
+// Ready says that one more part is confirmed.
 func (v *survey) Ready(_ message.Now, out *Out) {
 	if v.waiting--; v.waiting == 0 {
 		v.answer(v.reply, out)
