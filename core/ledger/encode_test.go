@@ -56,10 +56,20 @@ func TestMarksThatThisReleaseDoesNotWriteAreRefused(t *testing.T) {
 	}
 }
 
-func TestBatchesOfOthersAreRefused(t *testing.T) {
+// compressed is a batch of one record as a codec would leave it.
+func compressed(t *testing.T, key, value string) []byte {
 	var b record.Builder
-	require.NoError(t, b.Append(0, []byte("na"), []byte("1"), nil))
-	err := Each(b.BuildCompressed(record.Gzip, []byte("zip")), decodeNote, func(record.Offset, note) {})
+	require.NoError(t, b.Append(0, []byte(key), []byte(value), nil))
+	batch := b.Build()
+	h, err := record.DecodeHeader(batch)
+	require.NoError(t, err)
+	h.Attributes |= record.Attributes(record.Gzip)
+	record.EncodeHeader(batch, &h)
+	return batch
+}
+
+func TestBatchesOfOthersAreRefused(t *testing.T) {
+	err := Each(compressed(t, "na", "1"), decodeNote, func(record.Offset, note) {})
 	require.EqualError(t, err, "the batch at offset 0 is compressed; the coordinator writes none such")
 	require.Error(t, Each([]byte("short"), decodeNote, func(record.Offset, note) {}))
 }

@@ -132,9 +132,6 @@ func (l *Ledger[C]) Waiting() int { return l.queue.waiting }
 // Full says that no more may wait: the log is far behind.
 func (l *Ledger[C]) Full() bool { return l.queue.waiting >= l.desk.cfg.MaxWaiting }
 
-// Snapshotting says whether a snapshot is being written.
-func (l *Ledger[C]) Snapshotting() bool { return l.snapshot != nil }
-
 // Decide is how a room decides: the change is applied at once and appended with
 // the others of this call by Answer, Tell or Flush.
 func (l *Ledger[C]) Decide(c C) {

@@ -13,3 +13,6 @@ func (l *Log) EpochAt(at record.Offset) record.LeaderEpoch {
 	above := sort.Search(len(l.epochs), func(i int) bool { return l.epochs[i].start > at })
 	return l.epochs[:above].last()
 }
+
+// OpenTransactions is the number of transactions without a marker in this log.
+func (l *Log) OpenTransactions() int { return len(l.producers.transactions.open) }

@@ -60,7 +60,7 @@ func (w *world) next(id record.ProducerID, epoch record.ProducerEpoch) (record.S
 			if h.Attributes.Control() {
 				return 0, h.ProducerEpoch == epoch
 			}
-			return h.LastSequence() + 1, h.ProducerEpoch == epoch
+			return record.AddSequence(h.BaseSequence, h.Count), h.ProducerEpoch == epoch
 		}
 	}
 	return 0, true

@@ -134,9 +134,6 @@ func (l *Log) LastStable(highWatermark record.Offset) record.Offset {
 	return stable
 }
 
-// OpenTransactions is the number of transactions without a marker in this log.
-func (l *Log) OpenTransactions() int { return len(l.producers.transactions.open) }
-
 // AbortedBehind says whether there is an aborted transaction with its marker at or
 // behind an offset.
 func (l *Log) AbortedBehind(from record.Offset) bool {

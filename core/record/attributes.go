@@ -45,9 +45,6 @@ const (
 // Codec is how the records are compressed.
 func (a Attributes) Codec() Codec { return Codec(a & codecBits) }
 
-// WithCodec returns the attributes with another codec.
-func (a Attributes) WithCodec(c Codec) Attributes { return a&^codecBits | Attributes(c)&codecBits }
-
 // AppendTime says that all records carry the batch's MaxTimestamp, which the
 // broker set when it appended them, in place of the times of their creation.
 func (a Attributes) AppendTime() bool { return a&appendTimeBit != 0 }

@@ -25,15 +25,6 @@ func (b *Builder) Count() int { return int(b.count) }
 // Size is the number of bytes that the batch would have now, uncompressed.
 func (b *Builder) Size() int { return max(len(b.buf), HeaderSize) }
 
-// Records are the encoded records so far, for a codec to compress. They are
-// the Builder's: do not change or keep them.
-func (b *Builder) Records() []byte {
-	if len(b.buf) == 0 {
-		return nil
-	}
-	return b.buf[HeaderSize:]
-}
-
 // Reserve makes room for a batch of size bytes in one go.
 func (b *Builder) Reserve(size int) {
 	if cap(b.buf) < size {
@@ -119,19 +110,6 @@ func (b *Builder) Build() []byte {
 	batch := b.buf
 	b.seal(batch, noAttributes)
 	*b = Builder{}
-	return batch
-}
-
-// BuildCompressed is Build for records that a codec has made compressed of.
-// It keeps the Builder's memory for the next batch.
-func (b *Builder) BuildCompressed(codec Codec, compressed []byte) []byte {
-	if b.count == 0 {
-		return nil
-	}
-	batch := make([]byte, HeaderSize+len(compressed))
-	copy(batch[HeaderSize:], compressed)
-	b.seal(batch, noAttributes.WithCodec(codec))
-	*b = Builder{buf: b.buf[:0]}
 	return batch
 }
 

@@ -35,9 +35,6 @@ func (h *Header) End() Offset { return h.BaseOffset + Offset(h.LastOffsetDelta) 
 // Size is the number of bytes of the whole batch.
 func (h *Header) Size() int { return int(h.Length) + 12 }
 
-// LastSequence is the sequence of the last record; it wraps as in Kafka.
-func (h *Header) LastSequence() Sequence { return AddSequence(h.BaseSequence, h.LastOffsetDelta) }
-
 // AddSequence moves a sequence n steps on. It wraps from 2^31-1 to 0.
 func AddSequence(s Sequence, n int32) Sequence {
 	return Sequence((int64(s) + int64(n)) & 0x7fffffff)

@@ -82,21 +82,6 @@ func BuildMarker(at Timestamp, id ProducerID, epoch ProducerEpoch, m Marker) []b
 	return b.buf
 }
 
-// DecodeMarker reads a whole control batch. It fails with ErrMarker when the
-// batch is none, or none that ends a transaction. It does not look at the
-// checksum: see Validate.
-func DecodeMarker(batch []byte) (Marker, error) {
-	h, err := DecodeHeader(batch)
-	if err != nil {
-		return Marker{}, err
-	}
-	m, ok := markerOf(&h, Payload(batch))
-	if !ok {
-		return Marker{}, invalid(ErrMarker, int64(h.Attributes), int64(transactionalBit|controlBit))
-	}
-	return m, nil
-}
-
 // FillMarker sets h.Marker from the whole batch that h was decoded of. Whoever
 // decodes headers to fold them, and does not walk with Batches or Validate, calls
 // it. A control batch that ends no transaction has no marker.

@@ -34,7 +34,7 @@ func (c *chaos) pay(n *node) {
 	var again []byte
 	for _, b := range d.batches {
 		if h, _ := record.DecodeHeader(b); h.ProducerID == k.id && h.ProducerEpoch == epoch && !h.Attributes.Control() {
-			next, again = h.LastSequence()+1, slices.Clone(b)
+			next, again = record.AddSequence(h.BaseSequence, h.Count), slices.Clone(b)
 		}
 	}
 	text := fmt.Sprintf("t%d.%d.%d-", k.id, epoch, next) // one sequence, one content
