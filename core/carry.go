@@ -68,9 +68,7 @@ func (n *Node) carry(now message.Now, out *effect.Out) bool {
 	case len(r.Local) > 0:
 		local := r.Local
 		r.Local = nil
-		for _, l := range local {
-			n.tellWritten(now, l)
-		}
+		n.tellWritten(now, local)
 	case len(r.Replayed) > 0:
 		replayed := r.Replayed
 		r.Replayed = nil
@@ -107,66 +105,6 @@ func (n *Node) fromLeaders(out *effect.Out) {
 	}
 }
 
-// tellLeaderships passes on which shards this broker coordinates.
-func (n *Node) tellLeaderships(now message.Now, led []replica.LeadershipChange) {
-	for _, l := range led {
-		switch l.ID.Topic {
-		case 0:
-		case n.offsets.id:
-			if l.Leading {
-				n.groups.Lead(now, l.ID.Index, l.Epoch, &n.groupOut)
-			} else {
-				n.groups.Resign(now, l.ID.Index, l.Epoch, &n.groupOut)
-			}
-		case n.transactions.id:
-			if l.Leading {
-				n.txns.Lead(now, l.ID.Index, l.Epoch, &n.txnOut)
-			} else {
-				n.txns.Resign(now, l.ID.Index, l.Epoch, &n.txnOut)
-			}
-		}
-	}
-}
-
-// tellWritten hands the outcome of an append to the coordinator that wanted it.
-func (n *Node) tellWritten(now message.Now, l replica.LocalResult) {
-	ticket, of := untagged(l.Ticket)
-	if of == ofGroups {
-		n.groups.Wrote(now, ticket, l.Code, l.Base, &n.groupOut)
-	} else {
-		n.txns.Wrote(now, ticket, l.Code, l.Base, &n.txnOut)
-	}
-}
-
-// tellReplayed hands chunks of a shard's log to its coordinator and reads on.
-func (n *Node) tellReplayed(now message.Now, replayed []replica.Replay) {
-	for _, p := range replayed {
-		if p.Code != message.None {
-			continue // the leadership ends: the replica has reported the damage
-		}
-		if p.Anew {
-			n.replayAnew(p)
-		}
-		if p.ID.Topic == n.transactions.id {
-			n.txns.Replayed(now, p.ID.Index, p.Epoch, p.Batches, p.Done, &n.txnOut)
-		} else {
-			n.groups.Replayed(now, p.ID.Index, p.Epoch, p.Batches, p.Done, &n.groupOut)
-		}
-		if !p.Done {
-			n.replicas.LocalRead(now, p.ID, p.Epoch, p.Next, &n.replicaOut)
-		}
-	}
-}
-
-// replayAnew has a coordinator forget what it has replayed of a shard.
-func (n *Node) replayAnew(p replica.Replay) {
-	if p.ID.Topic == n.transactions.id {
-		n.txns.ReplayAnew(p.ID.Index, p.Epoch)
-	} else {
-		n.groups.ReplayAnew(p.ID.Index, p.Epoch)
-	}
-}
-
 // fromGroups carries out what the coordinator asks for.
 func (n *Node) fromGroups(now message.Now, out *effect.Out) {
 	g := n.groupOut.Out
@@ -174,13 +112,13 @@ func (n *Node) fromGroups(now message.Now, out *effect.Out) {
 	for _, r := range g.Replies {
 		out.Reply(r.Token, r.Msg)
 	}
-	n.keep(now, &n.offsets, ofGroups, &g)
+	n.keep(now, &n.offsets, &g)
 }
 
 // keep carries out what a coordinator wants done with its partitions.
-func (n *Node) keep(now message.Now, t *internalTopic, of room, o *ledger.Out) {
+func (n *Node) keep(now message.Now, t *internalTopic, o *ledger.Out) {
 	for _, a := range o.Appends {
-		n.replicas.LocalAppend(now, t.shard(a.Shard), a.Epoch, tagged(a.Ticket, of), a.Batch, &n.replicaOut)
+		n.replicas.LocalAppend(now, t.shard(a.Shard), a.Epoch, tagged(a.Ticket, t.of), a.Batch, &n.replicaOut)
 	}
 	for _, l := range o.Loads {
 		n.replicas.LocalRead(now, t.shard(l.Shard), l.Epoch, n.logStart(t.shard(l.Shard)), &n.replicaOut)

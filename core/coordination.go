@@ -12,6 +12,8 @@ import (
 // internalTopic is what this node knows of a topic that coordinators keep their
 // state in.
 type internalTopic struct {
+	of     room // whose it is
+	keeper keeper
 	id     record.TopicID // 0: there is none yet
 	shards int32
 	retry  message.Time // when its creation may be asked for again

@@ -64,6 +64,8 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 	n.replicas = replica.New(replicaConfig(cfg), found.Logs, random.Split("replica"), now)
 	n.groups = group.New(groupConfig(cfg))
 	n.txns = txn.New(txnConfig(cfg), &n.ids)
+	n.offsets = internalTopic{of: ofGroups, keeper: kept[group.Out]{n.groups, &n.groupOut}}
+	n.transactions = internalTopic{of: ofTransactions, keeper: kept[txn.Out]{n.txns, &n.txnOut}}
 	n.markers = newMarkers()
 	n.chances = random.Split("controller")
 	if cfg.isVoter() || len(found.Journal) > 0 || found.JournalDamaged != "" {

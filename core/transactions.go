@@ -181,7 +181,7 @@ func (n *Node) fromTransactions(now message.Now, out *effect.Out) {
 	for _, s := range x.Sends {
 		out.Send(s.To, s.Msg)
 	}
-	n.keep(now, &n.transactions, ofTransactions, &x.Out)
+	n.keep(now, &n.transactions, &x.Out)
 }
 
 // transactionView shows the image to the transaction coordinator.
