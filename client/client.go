@@ -38,12 +38,15 @@ type Client struct {
 	unsettled atomic.Int64
 	// transacting holds one token while a transaction is made.
 	transacting chan struct{}
+	// hopeless is closed when every bootstrap address has turned the client away.
+	hopeless chan struct{}
 
 	mu     sync.Mutex
 	queue  []work
-	ended  bool          // nothing is taken any more
-	signal chan struct{} // the queue has something
-	over   chan struct{} // the loop has ended
+	ended  bool            // nothing is taken any more
+	away   map[string]bool // bootstrap addresses that turned the client away for good
+	signal chan struct{}   // the queue has something
+	over   chan struct{}   // the loop has ended
 
 	// Only the loop touches these.
 	waiting map[protocol.Op]func(*protocol.Result)
@@ -60,7 +63,8 @@ type work struct {
 
 // Dial connects to a cluster that is known by the addresses of some of its
 // nodes, separated by commas. It returns once one of them has answered, or
-// with the reason why none did.
+// with the reason why none did. That is when ctx ends, or at once when each of
+// them belongs to another cluster or is of another release: waiting mends neither.
 func Dial(ctx context.Context, addresses string, options ...Option) (*Client, error) {
 	s := defaults(split(addresses))
 	for _, o := range options {
@@ -71,9 +75,22 @@ func Dial(ctx context.Context, addresses string, options ...Option) (*Client, er
 		return nil, errors.New("client: no address given: name at least one node as host:port")
 	}
 	c := newClient(s)
-	if _, err := c.Ask(ctx, &message.Metadata{Topics: []string{}}, protocol.Target{}); err != nil {
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-c.hopeless:
+			stop()
+		case <-asking.Done():
+		}
+	}()
+	if _, err := c.Ask(asking, &message.Metadata{Topics: []string{}}, protocol.Target{}); err != nil {
 		c.abandon()
-		return nil, errors.Join(append([]error{err}, c.dialErrors()...)...)
+		reasons := c.dialErrors()
+		if asking.Err() == nil || ctx.Err() != nil {
+			reasons = append([]error{err}, reasons...)
+		}
+		return nil, errors.Join(reasons...)
 	}
 	return c, nil
 }
@@ -92,6 +109,7 @@ func newClient(s settings) *Client {
 	c := &Client{
 		settings: s, began: time.Now(),
 		signal: make(chan struct{}, 1), over: make(chan struct{}), transacting: make(chan struct{}, 1),
+		hopeless: make(chan struct{}), away: map[string]bool{},
 		waiting: map[protocol.Op]func(*protocol.Result){},
 		links:   map[message.NodeID]*link{}, seeds: map[string]*link{},
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -94,6 +95,9 @@ func (l *link) dial(life int, address string) {
 	l.dialing, l.failure = false, err
 	queued := l.queued
 	l.queued = nil
+	if l.node == message.NoNode {
+		l.client.met(address, err)
+	}
 	if err != nil {
 		for _, call := range queued {
 			l.fail(call.Call, protocol.Unsent)
@@ -153,6 +157,27 @@ func (e *ear) Closed(err error) {
 	if e.life == l.life {
 		l.failure = err
 		l.lose()
+	}
+}
+
+// met notes what came of connecting to a bootstrap address.
+func (c *Client) met(address string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !errors.Is(err, message.ClusterIDMismatch) && !errors.Is(err, message.UnsupportedVersion) {
+		delete(c.away, address)
+		return
+	}
+	c.away[address] = true
+	for _, a := range c.settings.config.Bootstrap {
+		if !c.away[a] {
+			return
+		}
+	}
+	select {
+	case <-c.hopeless:
+	default:
+		close(c.hopeless)
 	}
 }
 

@@ -58,6 +58,9 @@ func Build(ctx context.Context, root, work, name string, texts map[string]string
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("the code with %s was still being compiled: %w", name, ctx.Err())
+		}
 		return "", fmt.Errorf("the code with %s does not compile: %w\n%s", name, err, said.Bytes())
 	}
 	return binary, nil

@@ -17,16 +17,29 @@ type Verdict string
 // The verdicts. Found and Guarded are what a bug file promises.
 const (
 	Found    Verdict = "found"
-	Guarded  Verdict = "guarded"   // survives alone, and is found once its guard is off
-	Missed   Verdict = "missed"    // no seed of the budget failed
-	Mistaken Verdict = "mistaken"  // seeds failed, but by other invariants
-	Exposed  Verdict = "exposed"   // found although its guard is on: the guard does not cover it
-	Flaky    Verdict = "unfounded" // the unedited code fails all those seeds as well
-	Unfit    Verdict = "unfit"     // the edit does not fit the code, or does not compile
+	Guarded  Verdict = "guarded"     // survives alone, and is found once its guard is off
+	Missed   Verdict = "missed"      // no seed of the budget failed
+	Mistaken Verdict = "mistaken"    // seeds failed, but by other invariants
+	Exposed  Verdict = "exposed"     // found although its guard is on: the guard does not cover it
+	Flaky    Verdict = "unfounded"   // the unedited code fails all those seeds as well
+	Unfit    Verdict = "unfit"       // the edit does not fit the code, or does not compile
+	Late     Verdict = "out of time" // the hunt was cut short, so nothing is known
 )
 
 // Kept says that the hunt ended as the file of the bug promises.
 func (v Verdict) Kept() bool { return v == Found || v == Guarded }
+
+// empty says that there was no hunt, or no whole one.
+func (v Verdict) empty() bool { return v == Unfit || v == Late }
+
+// failed is the verdict when the tools gave up, and why. Whoever is killed since
+// time is up did not fail.
+func failed(ctx context.Context, err error) (Verdict, string) {
+	if ctx.Err() != nil {
+		return Late, err.Error()
+	}
+	return Unfit, err.Error()
+}
 
 // Outcome is what came of hunting one bug.
 type Outcome struct {
@@ -110,8 +123,8 @@ type Hunter struct {
 	Runner Runner
 	Starts []uint64 // the first seed of each trial; at least one
 
-	plain func() (string, error) // builds the unedited code, once
-	once  sync.Once
+	plain sync.Mutex // held while the unedited code is built
+	built string     // that code; empty as long as there is none
 }
 
 // Hunt plants one bug and looks for seeds that fail, from each start on. A kill
@@ -159,13 +172,13 @@ func (h *Hunter) hunt(ctx context.Context, o *Outcome, edits []Edit) {
 	}
 	binary, err := Build(ctx, h.Root, h.Work, o.Bug.Name, texts)
 	if err != nil {
-		o.Verdict, o.Detail = Unfit, err.Error()
+		o.Verdict, o.Detail = failed(ctx, err)
 		return
 	}
 	for _, first := range h.Starts {
 		t := h.search(ctx, binary, first, o.Bug.Seeds, o.Bug.Invariants)
 		o.Trials = append(o.Trials, t)
-		if t.Verdict == Unfit {
+		if t.Verdict.empty() {
 			break
 		}
 	}
@@ -180,14 +193,14 @@ func (o *Outcome) judge() {
 	worst := Found
 	for _, t := range o.Trials {
 		seeds, cpu = append(seeds, t.Seeds), append(cpu, t.CPU)
-		if t.Verdict != Found && (worst == Found || t.Verdict == Unfit) {
+		if t.Verdict != Found && (worst == Found || t.Verdict.empty()) {
 			worst, o.Detail = t.Verdict, t.Detail
 		}
 	}
 	slices.Sort(seeds)
 	slices.Sort(cpu)
 	o.Seeds, o.CPU = seeds[len(seeds)/2], cpu[len(cpu)/2]
-	if o.Verdict = worst; worst != Unfit && 2*o.FoundIn() > len(o.Trials) {
+	if o.Verdict = worst; !worst.empty() && 2*o.FoundIn() > len(o.Trials) {
 		o.Verdict, o.Detail = Found, ""
 	}
 }
@@ -202,7 +215,7 @@ func (h *Hunter) search(ctx context.Context, binary string, first uint64, count 
 		s, err := h.Runner.FirstFailure(ctx, binary, first, count-t.Seeds)
 		t.CPU += s.CPU
 		if err != nil {
-			t.Verdict, t.Detail = Unfit, err.Error()
+			t.Verdict, t.Detail = failed(ctx, err)
 			return t
 		}
 		t.Seeds += s.Tried
@@ -213,7 +226,7 @@ func (h *Hunter) search(ctx context.Context, binary string, first uint64, count 
 		first = failing.Seed + 1
 		same, err := h.passed(ctx, failing.Seed)
 		if err != nil {
-			t.Verdict, t.Detail = Unfit, err.Error()
+			t.Verdict, t.Detail = failed(ctx, err)
 			return t
 		}
 		if same != nil {
@@ -241,12 +254,19 @@ func (h *Hunter) search(ctx context.Context, binary string, first uint64, count 
 // those of a bug before it is given up: its file must be wrong.
 const enoughMistakes = 10
 
-// unedited builds the code as it is, once.
+// unedited builds the code as it is, once. Whose time runs out while it waits for
+// that leaves the build to the next.
 func (h *Hunter) unedited(ctx context.Context) (string, error) {
-	h.once.Do(func() {
-		h.plain = sync.OnceValues(func() (string, error) { return Build(ctx, h.Root, h.Work, "unedited", nil) })
-	})
-	return h.plain()
+	h.plain.Lock()
+	defer h.plain.Unlock()
+	if h.built == "" {
+		binary, err := Build(ctx, h.Root, h.Work, "unedited", nil)
+		if err != nil {
+			return "", err
+		}
+		h.built = binary
+	}
+	return h.built, nil
 }
 
 // passed runs one seed with the unedited code; nil: it passes.

@@ -2,6 +2,7 @@ package hunt
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +111,40 @@ func TestAnEditThatNoLongerFitsIsRefused(t *testing.T) {
 	o = h.Hunt(t.Context(), bugs[0])
 	require.Equal(t, Unfit, o.Verdict)
 	require.Contains(t, o.Detail, "does not compile")
+}
+
+// What ran out of time says nothing about the bug: neither a compiler nor a
+// simulator that was killed for that means that the edit does not fit.
+func TestAHuntThatIsCutShortIsOutOfTime(t *testing.T) {
+	bugs, err := loaded(t, bugText)
+	require.NoError(t, err)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	root, work := tree(t), t.TempDir()
+
+	h := Hunter{Root: root, Work: work, Runner: scripted{invariant: "INV-5"}, Starts: []uint64{1}}
+	o := h.Hunt(over, bugs[0])
+	require.Equal(t, []any{Late, "the code with b was still being compiled: context canceled"}, []any{o.Verdict, o.Detail})
+
+	within, stop := context.WithCancel(t.Context())
+	h.Runner, h.Starts = slow{stop}, []uint64{1, 1001}
+	o = h.Hunt(within, bugs[0])
+	require.Equal(t, []any{Late, "the seeds did not end", 1}, []any{o.Verdict, o.Detail, len(o.Trials)})
+
+	// Nor does the next bug suffer when time ran out while the code without any was
+	// being built, which is done once for all.
+	_, err = h.unedited(over)
+	require.ErrorIs(t, err, context.Canceled)
+	h.Runner, h.Starts = scripted{invariant: "INV-5"}, []uint64{1}
+	require.Equal(t, Found, h.Hunt(t.Context(), bugs[0]).Verdict)
+}
+
+// slow is a simulator during which time runs out.
+type slow struct{ stop func() }
+
+func (s slow) FirstFailure(context.Context, string, uint64, int) (Search, error) {
+	s.stop()
+	return Search{}, errors.New("the seeds did not end")
 }
 
 func TestAnEditMayNameThePackageOnly(t *testing.T) {
@@ -309,7 +344,7 @@ func TestTheScoreboardIsATable(t *testing.T) {
 	// One is hunted again, and one is no more.
 	board = read([]Bug{bugs[0], bugs[1]})
 	two := []Trial{{Verdict: Found, Invariant: "INV-1", Seed: 3}, {Verdict: Missed}}
-	board.Add([]Outcome{{Bug: bugs[1], Verdict: Found, Seeds: 7, CPU: time.Second, Trials: two}})
+	board.Add([]Outcome{{Bug: bugs[1], Verdict: Found, Seeds: 7, CPU: time.Second, Trials: two}, {Bug: bugs[0], Verdict: Late}})
 	require.NoError(t, board.Write(page))
 	text, err = os.ReadFile(page)
 	require.NoError(t, err)

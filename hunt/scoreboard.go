@@ -80,10 +80,14 @@ func BoardOf(file string, bugs []Bug) (Board, error) {
 
 func link(b *Bug) string { return fmt.Sprintf("[%s](../scenarios/bugs/%s.yaml)", b.Name, b.Name) }
 
-// Add puts the rows of outcomes in the place of earlier ones.
+// Add puts the rows of outcomes in the place of earlier ones. A hunt that ran out
+// of time says nothing, so that what was known of its bug stays.
 func (board Board) Add(outcomes []Outcome) {
 	for i := range outcomes {
 		o := &outcomes[i]
+		if o.Verdict == Late {
+			continue
+		}
 		what := o.Bug.What
 		if o.Bug.Guard != nil {
 			what += " Guard: " + o.Bug.Guard.What

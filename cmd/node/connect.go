@@ -57,21 +57,23 @@ func (c *connection) dial(ctx context.Context, options ...client.Option) (*clien
 // sign that there are none: one that starts listens within that time.
 const refusedTime = 3 * time.Second
 
-// dialPatiently connects within a time, but gives up early when nobody listens.
+// dialPatiently connects within a time, but gives up early when nobody listens, or
+// whoever does will not change his mind.
 func dialPatiently(ctx context.Context, bootstrap string, limit time.Duration, options []client.Option) (*client.Client, error) {
 	end := time.Now().Add(limit)
 	for first := min(refusedTime, limit); ; first = time.Until(end) {
 		try, cancel := context.WithTimeout(ctx, first)
 		cl, err := client.Dial(try, bootstrap, options...)
 		cancel()
-		if err == nil || ctx.Err() != nil || nobodyListens(err) || !time.Now().Before(end) {
+		if err == nil || ctx.Err() != nil || hopeless(err) || !time.Now().Before(end) {
 			return cl, err
 		}
 	}
 }
 
-// nobodyListens says whether all that is wrong is that connections are refused.
-func nobodyListens(err error) bool {
+// hopeless says whether all that is wrong is that connections are refused: by the
+// machine, where nobody listens, or by nodes of another cluster or release.
+func hopeless(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error }) // of Dial itself: why, then one for each address
 	if !ok {
 		return false
@@ -79,7 +81,7 @@ func nobodyListens(err error) bool {
 	refused := 0
 	for _, e := range joined.Unwrap() {
 		switch {
-		case errors.Is(e, syscall.ECONNREFUSED):
+		case errors.Is(e, syscall.ECONNREFUSED), errors.Is(e, message.ClusterIDMismatch), errors.Is(e, message.UnsupportedVersion):
 			refused++
 		case !errors.Is(e, context.DeadlineExceeded) && !timedOut(e):
 			return false
@@ -124,9 +126,9 @@ var advice = []struct {
 	err  error
 	hint string
 }{
-	{syscall.ECONNREFUSED, "is a cluster running there? node dev starts one on this machine; --bootstrap names another"},
 	{message.ClusterIDMismatch, "the address belongs to another cluster: correct --bootstrap or --cluster"},
 	{message.UnsupportedVersion, "this program and the cluster are of different releases"},
+	{syscall.ECONNREFUSED, "is a cluster running there? node dev starts one on this machine; --bootstrap names another"},
 	{message.UnknownTopicOrPartition, "node topic list shows the topics; node topic create makes one"},
 	{message.TopicAlreadyExists, "node topic describe shows it; node topic add-partitions enlarges it"},
 	{message.InvalidReplicationFactor, "there are not so many nodes: see node status, or lower --replicas"},
