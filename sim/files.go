@@ -3,7 +3,9 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,14 +51,17 @@ func ParsePlan(b []byte) (*Plan, error) {
 	d.DisallowUnknownFields()
 	p := &Plan{}
 	if err := d.Decode(p); err != nil {
-		return nil, fmt.Errorf("not a plan: %w", err)
+		return nil, fmt.Errorf("not a plan, which is JSON as simrun plan SEED prints it: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("not a plan: something follows behind its end")
 	}
 	return p, p.Validate()
 }
 
 // LoadPlan reads a plan from a file (*.yaml: the configuration of a topic with
 // its producer and consumer groups, see TopologyPlan), or expands a seed: a number, or a commit
-// hash (see ParseSeed).
+// hash (see ParseSeed). Errors name the file.
 func LoadPlan(seedOrFile string) (*Plan, error) {
 	if ext := filepath.Ext(seedOrFile); ext == ".yaml" || ext == ".yml" {
 		t, err := topology.Load(seedOrFile)
@@ -65,8 +70,13 @@ func LoadPlan(seedOrFile string) (*Plan, error) {
 		}
 		return TopologyPlan(t), nil
 	}
-	if b, err := os.ReadFile(seedOrFile); err == nil {
-		return ParsePlan(b)
+	b, unread := os.ReadFile(seedOrFile)
+	if unread == nil {
+		p, err := ParsePlan(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", seedOrFile, err)
+		}
+		return p, nil
 	}
 	family, number, named := strings.Cut(seedOrFile, ":")
 	if !named {
@@ -78,7 +88,7 @@ func LoadPlan(seedOrFile string) (*Plan, error) {
 	}
 	seed, err := ParseSeed(number)
 	if err != nil {
-		return nil, fmt.Errorf("%q is neither a file nor a seed", seedOrFile)
+		return nil, fmt.Errorf("%q is no seed (a number, or a commit hash), and as the file of a plan it cannot be read: %w", seedOrFile, unread)
 	}
 	return plan(seed), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 )
 
@@ -62,6 +63,32 @@ func (o *completeInSync) complete(w *World, p *partBook, m message.NodeID, set s
 		end = "flushed only up to " + itoa(int(r.durable))
 	}
 	w.fail("INV-6", int32(m), "an "+set+" member lacks committed records", "node %d is in the %s set of partition %s, which is committed up to %d, but has %s", m, set, p.id, p.high, end)
+	w.aboutRecord(p.id, p.firstLacking(r))
+}
+
+// firstLacking is the first committed record that a replica has not flushed, of
+// those that readers are still shown: what is below the log start is nobody's loss.
+func (p *partBook) firstLacking(r *replicaBook) record.Offset {
+	first := p.shownStart
+	if r != nil && r.exists {
+		first = max(first, r.durable)
+	}
+	return max(0, min(first, p.high-1))
+}
+
+// firstOther is where a log begins to be another one than was committed.
+func (p *partBook) firstOther(l *logFacts) record.Offset {
+	for i := range p.committed {
+		c := &p.committed[i]
+		if c.End() <= l.start {
+			continue
+		}
+		at := l.from(c.BaseOffset)
+		if len(at) == 0 || !sameBatch(c, &at[0]) {
+			return c.BaseOffset
+		}
+	}
+	return p.high
 }
 
 // elected judges a replica that has just begun to lead. One that learns so late
@@ -80,5 +107,6 @@ func (o *completeInSync) elected(w *World, n *Node, r *replicaBook) {
 	b, okB := batchBefore(&logFacts{batches: p.committed}, p.high)
 	if okA && okB && !sameBatch(&a, &b) {
 		w.fail("INV-1", n.id, "a new leader has other records than were committed", "node %d leads partition %s in epoch %d with a batch of epoch %d at %d, where one of epoch %d at %d was committed", n.id, v.ID, v.LeaderEpoch, a.LeaderEpoch, a.BaseOffset, b.LeaderEpoch, b.BaseOffset)
+		w.aboutRecord(v.ID, p.firstOther(&r.memory))
 	}
 }

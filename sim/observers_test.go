@@ -88,6 +88,14 @@ func (s *stage) step(o Observer, node int32, in effect.Input, out []effect.Effec
 	o.Stepped(s.World, s.nodes[node], in, out)
 }
 
+// refusedAt is refused, for what begins at a record of the partition.
+func (s *stage) refusedAt(offset int64, invariant, words string) {
+	s.t.Helper()
+	require.NotNil(s.t, s.failure, "nothing was refused")
+	require.Equal(s.t, Subject{Topic: uint64(part.Topic), Partition: part.Index, Offset: &offset}, s.failure.Subject)
+	s.refused(invariant, words)
+}
+
 func (s *stage) refused(invariant, words string) {
 	s.t.Helper()
 	require.NotNil(s.t, s.failure, "nothing was refused")
@@ -252,7 +260,21 @@ func TestAnIncompleteMemberIsRefused(t *testing.T) {
 	s.passed()
 	s.book.meta.changed[0].new = &message.PartitionChange{ID: part, ISR: []message.NodeID{1}, ELR: []message.NodeID{2}}
 	s.step(&completeInSync{}, 1, nil, nil)
-	s.refused("INV-6", "eligible set")
+	s.refusedAt(0, "INV-6", "eligible set")
+
+	// The story is about the first record that it lacks, not about the end of the log.
+	p.high = 5
+	third := s.holds(3, batch(0, 1, "a"), batch(1, 1, "b"))
+	s.book.meta.changed[0].new = &message.PartitionChange{ID: part, ISR: []message.NodeID{3, 1}}
+	s.step(&completeInSync{}, 1, nil, nil)
+	s.refusedAt(2, "INV-6", "node 3 is in the in-sync set of partition 5/0, which is committed up to 5, but has flushed only up to 2")
+	p.shownStart = 4 // what nobody is shown any more is no loss
+	s.step(&completeInSync{}, 1, nil, nil)
+	s.refusedAt(4, "INV-6", "flushed only up to 2")
+	s.book.meta.changed[0].new = &message.PartitionChange{ID: part, ELR: []message.NodeID{3}}
+	third.exists = false
+	s.step(&completeInSync{}, 1, nil, nil)
+	s.refusedAt(4, "INV-6", "has no log at all")
 }
 
 func TestALeaderThatLacksCommittedRecordsIsRefused(t *testing.T) {
@@ -267,12 +289,19 @@ func TestALeaderThatLacksCommittedRecordsIsRefused(t *testing.T) {
 	s.passed() // another leads already
 	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 2}
 	s.step(&completeInSync{}, 1, nil, nil, short)
-	s.refused("INV-1", "ends at 1, but 2 was committed")
+	s.refusedAt(1, "INV-1", "ends at 1, but 2 was committed")
 	other := s.holds(2, a, batch(1, 0, "c"))
 	s.leads(other, 3, 0)
 	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 3}
 	s.step(&completeInSync{}, 2, nil, nil, other)
-	s.refused("INV-1", "where one of epoch 1 at 1 was committed")
+	s.refusedAt(1, "INV-1", "where one of epoch 1 at 1 was committed")
+
+	// Where they part is below the batch by which it was seen.
+	other = s.holds(3, batch(0, 0, "x"), batch(1, 0, "c"))
+	s.leads(other, 4, 0)
+	p.state = &message.PartitionChange{ID: part, LeaderEpoch: 4}
+	s.step(&completeInSync{}, 3, nil, nil, other)
+	s.refusedAt(0, "INV-1", "with a batch of epoch 0 at 1")
 }
 
 func TestALeaderThatLeavesAMemberOutIsRefused(t *testing.T) {

@@ -47,7 +47,7 @@ func subjectOf(args []any) Subject {
 // about says what the failure of just now is about, where its sentence does not
 // tell it well enough. Nothing happens when there is none, or another.
 func (w *World) about(s Subject) {
-	if f := w.failure; f != nil && f.Event == w.stats.Events {
+	if f := w.failure; w.noted && f.Event == w.stats.Events {
 		f.Subject = s
 	}
 }

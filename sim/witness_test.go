@@ -84,6 +84,11 @@ func TestAFailureTellsWhatItIsAbout(t *testing.T) {
 	w.aboutCommit("billing", id, 12)
 	at = 12
 	require.Equal(t, Subject{Topic: 7, Partition: 2, Offset: &at, Group: "billing"}, w.failure.Subject)
+
+	// What follows from it is not kept, and what that is about says nothing of it.
+	w.fail("INV-6", 2, "an in-sync member lacks committed records", "node 2 is in the in-sync set")
+	w.aboutRecord(record.PartitionID{Topic: 8}, 3)
+	require.Equal(t, Subject{Topic: 7, Partition: 2, Offset: &at, Group: "billing"}, w.failure.Subject)
 }
 
 func BenchmarkRunWithWitness(b *testing.B) {

@@ -47,6 +47,7 @@ type World struct {
 	quorum    quorumSeen
 	apart     apart
 	failure   *Failure
+	noted     bool   // whether the last call of fail noted something
 	broken    string // a fault of the harness itself
 
 	phase          phase
@@ -207,7 +208,8 @@ func panicPlace(stack string) string {
 // fail notes the first broken invariant; later ones follow from it and are not
 // kept. cause is short and holds no numbers.
 func (w *World) fail(invariant string, node int32, cause, format string, args ...any) {
-	if w.failure != nil {
+	w.noted = w.failure == nil
+	if !w.noted {
 		return
 	}
 	w.failure = &Failure{

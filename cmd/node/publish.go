@@ -273,7 +273,7 @@ func (p *publishing) summary(w io.Writer, readErr error) error {
 	took := time.Since(p.begin)
 	if !p.o.quiet {
 		fmt.Fprintf(w, "%s acknowledged, %s in %s (%.0f records/s)\n",
-			counted(p.acked, "record"), megabytes(p.bytes), took.Round(time.Millisecond), float64(p.acked)/took.Seconds())
+			counted(p.acked, "record"), amount(p.bytes), took.Round(time.Millisecond), float64(p.acked)/took.Seconds())
 	}
 	if p.first != nil {
 		return fmt.Errorf("%d records were not acknowledged, %d of them may be in the log all the same: %w", p.failed, p.maybe, p.first)
@@ -281,7 +281,18 @@ func (p *publishing) summary(w io.Writer, readErr error) error {
 	return readErr
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+// amount is a number of bytes in the unit that suits it, as disks are sold.
+func amount(n int64) string {
+	switch {
+	case n < 1e3:
+		return counted(int(n), "byte")
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

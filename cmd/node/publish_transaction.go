@@ -59,7 +59,7 @@ func (p *publishing) wholly(ctx context.Context, acks message.Acks, in io.Reader
 	}
 	if !p.o.quiet {
 		took := time.Since(p.begin)
-		fmt.Fprintf(errs, "%s committed as one transaction, %s in %s\n", counted(len(messages), "record"), megabytes(p.bytes), took.Round(time.Millisecond))
+		fmt.Fprintf(errs, "%s committed as one transaction, %s in %s\n", counted(len(messages), "record"), amount(p.bytes), took.Round(time.Millisecond))
 	}
 	return nil
 }

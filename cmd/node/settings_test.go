@@ -87,3 +87,12 @@ func TestSizesAreReadAndPrinted(t *testing.T) {
 	var b bytesValue
 	require.Error(t, b.Set("99999999999GiB"))
 }
+
+// A few records are not "0.0 MB".
+func TestAmountsArePrintedInTheUnitThatSuitsThem(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1000: "1.0 kB", 43210: "43.2 kB", 1_000_000: "1.0 MB", 12_345_678_900: "12.3 GB",
+	} {
+		require.Equal(t, want, amount(n))
+	}
+}

@@ -94,14 +94,18 @@ func conform(files []string, anyCode bool) error {
 		}
 	}
 	took := time.Since(began).Seconds()
+	size := fmt.Sprintf("%d bytes", total.Bytes)
+	if total.Bytes >= 1e6 {
+		size = fmt.Sprintf("%.1f MB", float64(total.Bytes)/1e6)
+	}
 	fmt.Printf(`
 files       %d: %d conform, %d differ, %d cannot be played
-steps       %d, with %d effects, from %.1f MB
+steps       %d, with %d effects, from %s
 speed       %.0f inputs/s, %.0f times real time
 virtual     %s in %s
 `,
 		len(files), len(files)-differ-len(unplayable), differ, len(unplayable),
-		total.Steps, total.Effects, float64(total.Bytes)/1e6,
+		total.Steps, total.Effects, size,
 		float64(total.Steps)/took, total.Virtual.Seconds()/took,
 		total.Virtual.Round(time.Second), time.Since(began).Round(time.Millisecond))
 	if differ > 0 {

@@ -21,6 +21,9 @@ node and client, messages as arrows, faults as bands, how the logs of a partitio
 stood, and what led to the failure, where it opens.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := writable(out); err != nil {
+				return err
+			}
 			run, r, err := watch(args[0], scripted(c))
 			if err != nil {
 				return err

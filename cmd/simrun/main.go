@@ -43,6 +43,9 @@ found, 16 a mark was never reached that must be, 130 interrupted before the
 end, 2 wrong usage.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
+	})
 	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
 		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), seriesCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
 	root.AddCommand(seeCommands()...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -32,13 +33,13 @@ func seriesCommand() *cobra.Command {
 		Use:    "series SEED...",
 		Short:  "Runs seeds one by one and writes a line of JSON about each.",
 		Hidden: true,
-		Args:   cobra.MinimumNArgs(1),
+		Args:   someFiles("seeds"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			out := json.NewEncoder(os.Stdout)
 			for _, arg := range args {
 				seed, err := strconv.ParseUint(arg, 10, 64)
 				if err != nil {
-					return err
+					return fmt.Errorf("%q is no seed: %w", arg, err)
 				}
 				line, last := oneOfSeries(seed, limits)
 				if err := out.Encode(line); err != nil || last {
