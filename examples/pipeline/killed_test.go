@@ -49,6 +49,7 @@ func TestKilledAtAnyLine(t *testing.T) {
 	s := newStage(t)
 	c := s.dial(ctx)
 	defer c.Close(ctx)
+	s.tellsWhatItWaitsFor()
 	for _, topic := range []string{"orders", "invoices"} {
 		require.NoError(t, c.CreateTopic(ctx, message.CreateTopic{Name: topic, Partitions: partitions, ReplicationFactor: 3}))
 	}

@@ -20,6 +20,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,14 +38,16 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *nodes, *from, *to, *group, *id, *session); err != nil {
+	if err := run(ctx, *nodes, *from, *to, *group, *id, *session); err != nil && !errors.Is(err, context.Canceled) {
 		log.Fatal(err)
 	}
 }
 
 // run works until ctx ends.
 func run(ctx context.Context, nodes, from, to, group, id string, session time.Duration) error {
-	c, err := client.Dial(ctx, nodes, client.WithTransactionalID(id), client.WithSessionTimeout(session))
+	soon, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	c, err := client.Dial(soon, nodes, client.WithTransactionalID(id), client.WithSessionTimeout(session))
 	if err != nil {
 		return err
 	}
@@ -53,6 +56,9 @@ func run(ctx context.Context, nodes, from, to, group, id string, session time.Du
 		defer cancel()
 		_ = c.Close(brief) // it aborts what is open, and leaves the group
 	}()
+	if err := await(ctx, c, from, to); err != nil {
+		return err
+	}
 	if err := c.Subscribe(ctx, client.Subscription{Group: group, Topics: []string{from}}); err != nil {
 		return err
 	}
@@ -77,6 +83,34 @@ func run(ctx context.Context, nodes, from, to, group, id string, session time.Du
 		}
 	}
 	return nil
+}
+
+// await waits until there are some topics, and tells what it waits for. A group may
+// subscribe to a topic that is still to be made, and would wait without a word.
+func await(ctx context.Context, c *client.Client, topics ...string) error {
+	for tries := 0; ; tries++ {
+		seen, err := c.Metadata(ctx, topics...)
+		if err != nil {
+			return err
+		}
+		var missing []string
+		for _, t := range seen.Topics {
+			if t.Code != 0 {
+				missing = append(missing, t.Name)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		if tries == 1 { // one that was made just now may be news to the node that was asked
+			log.Printf("waiting for the topic %s: there is none; node topic create makes one", strings.Join(missing, " and the topic "))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // step is all that one transaction does. It may be called again with the same

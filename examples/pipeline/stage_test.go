@@ -129,6 +129,16 @@ func (s *stage) startExample(seat int) *process {
 		"--from", "orders", "--to", "invoices", "--id", fmt.Sprintf("billing-%d", seat+1), "--session", "1s")
 }
 
+// tellsWhatItWaitsFor starts the example before there are topics.
+func (s *stage) tellsWhatItWaitsFor() {
+	p := s.startExample(0)
+	defer p.kill()
+	require.Eventually(s.t, func() bool {
+		log, err := os.ReadFile(filepath.Join(s.dir, "billing-1.log"))
+		return err == nil && strings.Contains(string(log), "waiting for the topic orders and the topic invoices: there is none")
+	}, 20*time.Second, 50*time.Millisecond)
+}
+
 // startNode does what node dev says about a node that ended.
 func (s *stage) startNode(n *node) {
 	n.started = s.start(fmt.Sprintf("node%d.log", n.number), "node", "serve", "--leash",
