@@ -43,7 +43,8 @@ func devCommand() *cobra.Command {
 		Long: `Run a cluster of three nodes on this machine, each a process of its own, with all
 data below one folder. Ctrl-C stops them all; the next start finds what they
 stored. A node that ends (try kill -9) is not started again: the command that
-does so is printed.` + withHelp,
+does so is printed. The process number of node 1 is in node1.pid in that folder
+for as long as the process that was started here runs.` + withHelp,
 		Example: withExample,
 		Args:    exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,7 +79,8 @@ type devNode struct {
 	data    string
 	config  string
 	logFile string
-	share   int // of the machine's processors
+	pidFile string // there while the process that was started here runs
+	share   int    // of the machine's processors
 	cmd     *exec.Cmd
 	leash   io.Closer
 	ended   chan struct{}
@@ -179,6 +181,7 @@ func startDev(o devOptions) (*devCluster, error) {
 			data:    filepath.Join(o.data, fmt.Sprintf("node%d", i+1)),
 			config:  filepath.Join(o.data, fmt.Sprintf("node%d.yaml", i+1)),
 			logFile: filepath.Join(o.data, fmt.Sprintf("node%d.log", i+1)),
+			pidFile: filepath.Join(o.data, fmt.Sprintf("node%d.pid", i+1)),
 		}
 		if err := n.write(voters, o.extra); err != nil {
 			c.stop()
@@ -281,10 +284,14 @@ func (n *devNode) start(logs bool) error {
 		done()
 		return fmt.Errorf("cannot start node %d: %w", n.number, err)
 	}
+	if err := os.WriteFile(n.pidFile, fmt.Appendln(nil, n.cmd.Process.Pid), 0o644); err != nil {
+		fmt.Fprintf(os.Stderr, "warning: node %d runs, but its process number cannot be written: %v\n", n.number, err)
+	}
 	ended := make(chan struct{})
 	n.ended = ended
 	go func() {
 		n.err = n.cmd.Wait()
+		_ = os.Remove(n.pidFile) // the number may be another process's by and by
 		done()
 		close(ended)
 	}()

@@ -172,11 +172,17 @@ func cli(t *testing.T, stdin string, args ...string) (string, error) {
 // Ctrl-C ends all nodes, none with an error, and without waiting for anything.
 func TestDevStopsAllNodesInGoodOrder(t *testing.T) {
 	c := devForTest(t)
+	for _, n := range c.nodes {
+		pid, err := os.ReadFile(n.pidFile)
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(n.cmd.Process.Pid)+"\n", string(pid))
+	}
 	begin := time.Now()
 	c.stop()
 	require.Less(t, time.Since(begin), 5*time.Second)
 	for _, n := range c.nodes {
 		require.NoError(t, n.err, "node %d", n.number)
+		require.NoFileExists(t, n.pidFile, "who reads it now would kill another process")
 		log, err := os.ReadFile(n.logFile)
 		require.NoError(t, err)
 		require.NotContains(t, string(log), "level=ERROR")
