@@ -136,6 +136,7 @@ func (n *Node) start(listener net.Listener) error {
 	}
 	n.log.Info("listening", "address", cfg.Listen, "advertised", cfg.Advertise, "cluster", cfg.ClusterID, "http", n.HTTPAddress())
 	go n.run()
+	go n.watchWaiting()
 	return nil
 }
 
@@ -311,7 +312,7 @@ func (n *Node) Ready(ctx context.Context) (ready bool, why string) {
 		case s.Taken:
 			why = "not registered: this number is that of a run on another disk, whose session is not over. If this lasts, another process has it"
 		case !s.Registered:
-			why = "not yet registered with the controller: is a majority of the voters up?"
+			why = "not yet registered with the controller: is a majority of the voters up? The log says more."
 		case s.ShuttingDown:
 			why = "shutting down"
 		case s.ControllerSilent:

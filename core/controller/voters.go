@@ -83,6 +83,10 @@ func (c *Controller) changed(now message.Time, e *quorum.Entry, out *effect.Out)
 // newest last. For observers.
 func (c *Controller) Sets() [][]message.NodeID { return c.quorum.Sets() }
 
+// Awaited are the nodes whose answers a voter with an empty journal waits for. For
+// people.
+func (c *Controller) Awaited() []message.NodeID { return c.quorum.Awaited() }
+
 // holdsLog says whether a node is a voter or a learner.
 func (c *Controller) holdsLog(n message.NodeID) bool {
 	members := c.quorum.Members()

@@ -132,6 +132,24 @@ func (a *admission) enough(q *Quorum) bool {
 	return true
 }
 
+// awaited are the nodes without whose answers this one is not admitted, by rising id.
+func (a *admission) awaited(q *Quorum) []uint64 {
+	sets := a.sets()
+	if len(sets) == 0 {
+		sets = []placed{{0, q.configured}}
+	}
+	var ids []uint64
+	for _, s := range sets {
+		for _, id := range s.voters {
+			if id != q.self && !slices.ContainsFunc(a.got, func(h heardOf) bool { return h.id == id }) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // count counts the answers of some nodes that pass a test.
 func (a *admission) count(of []uint64, test func(*heardOf) bool) (n int) {
 	for i := range a.got {

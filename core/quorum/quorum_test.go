@@ -149,14 +149,17 @@ func TestAnEmptyVoterGivesNoVoteInTermsThatMayBeSpent(t *testing.T) {
 	out := &Out{Out: &effect.Out{}}
 	q.Tick(0, out)
 	require.Len(t, out.List, 2, "it asks the others")
+	require.Equal(t, []message.NodeID{2, 3}, q.Awaited())
 	three := members{voters: []uint64{1, 2, 3}}
 	seen := answer{nonce: q.admission.nonce, term: 5, end: position{4, 10}, first: three, sets: []placed{{0, three}}}
 	q.Receive(1, 2, encodeAnswer(q.mark, seen), out)
 	require.False(t, q.View().Admitted)
+	require.Equal(t, []message.NodeID{3}, q.Awaited())
 	seen.term, seen.end = 7, position{3, 20}
 	q.Receive(1, 3, encodeAnswer(q.mark, seen), out)
 	require.Equal(t, View{ID: 1, Term: 7, Admitted: true, Members: three.public()}, q.View())
 	require.Equal(t, position{4, 10}, q.journal.identity.floor)
+	require.Empty(t, q.Awaited())
 
 	vote := func(term, logTerm, index uint64) message.NodeID {
 		q.Receive(2, 2, encodeEngine(q.mark, &pb.Message{

@@ -49,6 +49,16 @@ type View struct {
 // Leader is the leader of the present term, as far as known.
 func (q *Quorum) Leader() message.NodeID { return message.NodeID(q.leader) }
 
+// Awaited are the nodes that have not answered a voter with an empty journal yet.
+// Without one of them it may wait for ever: what it said to that one before its
+// journal was lost, nobody else knows. None once it is admitted.
+func (q *Quorum) Awaited() []message.NodeID {
+	if q.node != nil {
+		return nil
+	}
+	return members{voters: q.admission.awaited(q)}.public().Voters
+}
+
 // View returns the present state.
 func (q *Quorum) View() View {
 	_, ready := q.Leads()

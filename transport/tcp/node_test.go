@@ -2,9 +2,12 @@ package tcp_test
 
 import (
 	"bytes"
+	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -116,6 +119,56 @@ func TestANodeHasOneConnectionAtATime(t *testing.T) {
 	second.Send(1, quorum(2))
 	require.Equal(t, got{from: 2, m: quorum(2)}, inbox.next(t))
 	_ = one
+}
+
+// Two processes under one number take the connection from each other for as long as
+// they run. Whom they talk to says so, once, and not with every connection.
+func TestTwoProcessesUnderOneNumberAreToldOf(t *testing.T) {
+	b, said := &book{}, &lines{}
+	_, inbox := node(t, b, 1, func(c *tcp.Config) { c.Log = slog.New(slog.NewTextHandler(said, nil)) })
+	first, _ := node(t, b, 2)
+	second, _ := node(t, b, 2)
+	for i := range 20 {
+		for _, n := range []*tcp.Network{first, second} {
+			for len(inbox.mail) == 0 { // the first may be lost with the old connection
+				n.Send(1, quorum(i))
+				time.Sleep(time.Millisecond)
+			}
+			for len(inbox.mail) > 0 {
+				inbox.next(t)
+			}
+		}
+	}
+	require.Equal(t, 1, said.with("do two processes run under its number?"), said.text())
+	require.Less(t, said.with(""), 20, said.text())
+}
+
+// lines is a log that is looked at.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(b)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+// with counts the lines with some words.
+func (l *lines) with(words string) (n int) {
+	for line := range strings.Lines(l.text()) {
+		if strings.Contains(line, words) {
+			n++
+		}
+	}
+	return n
 }
 
 // A node may not pass for a client, nor a client's request for a message.

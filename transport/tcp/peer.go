@@ -38,6 +38,7 @@ func newPeer(n *Network, node message.NodeID) *peer {
 func (p *peer) run() {
 	wait := redialFirst
 	said := "" // the last complaint, so that it is logged once
+	ended := brief{}
 	for p.network.ctx.Err() == nil {
 		first, more := p.out.take(nil)
 		if !more {
@@ -49,8 +50,9 @@ func (p *peer) run() {
 				p.log.Info("reached the node again")
 			}
 			said, wait = "", redialFirst
+			began := time.Now()
 			err = p.write(conn, first)
-			if p.network.ctx.Err() == nil {
+			if p.network.ctx.Err() == nil && !ended.again(time.Now(), time.Since(began), err) {
 				p.log.Info("connection to the node ended", "error", err)
 			}
 			continue
@@ -67,6 +69,22 @@ func (p *peer) run() {
 		}
 		wait = min(2*wait, redialLast)
 	}
+}
+
+// brief tells a connection that ends as soon as it is made, over and over again,
+// which is said once a minute.
+type brief struct {
+	said time.Time
+	text string
+}
+
+func (b *brief) again(now time.Time, lived time.Duration, err error) bool {
+	text := fmt.Sprint(err)
+	if lived < rivalSpan && text == b.text && now.Sub(b.said) < rivalAgain {
+		return true
+	}
+	b.said, b.text = now, text
+	return false
 }
 
 func (p *peer) dial() (net.Conn, error) {
@@ -149,8 +167,40 @@ func (o *outbox) restore(list []outgoing) {
 
 // inbound is the connection over which another node sends to this one.
 type inbound struct {
-	conn net.Conn
-	done chan struct{}
+	conn     net.Conn
+	done     chan struct{}
+	replaced bool   // by a newer one; of Network.mu
+	rivals   rivals // how those before it fared
+}
+
+// A node that connects so often within a while, although it is connected, is two
+// processes that take the connection from each other. That is said once a minute.
+const (
+	rivalTimes = 5
+	rivalSpan  = 10 * time.Second
+	rivalAgain = time.Minute
+)
+
+// rivals counts how often a node has connected while it was connected.
+type rivals struct {
+	times int
+	since time.Time
+	said  time.Time
+}
+
+// meet counts one more. fight: there are two of them; say: and it is time to say so.
+func (r *rivals) meet(now time.Time) (fight, say bool) {
+	if now.Sub(r.since) > rivalSpan {
+		*r = rivals{since: now, said: r.said}
+	}
+	r.times++
+	if r.times < rivalTimes {
+		return now.Sub(r.said) < rivalSpan, false
+	}
+	if say = now.Sub(r.said) >= rivalAgain; say {
+		r.said = now
+	}
+	return true, say
 }
 
 // serveNode delivers what another node sends. A node has one connection at a
@@ -158,8 +208,9 @@ type inbound struct {
 // delivered after.
 func (n *Network) serveNode(conn net.Conn, hello Hello, log *slog.Logger) {
 	log = log.With("peer", hello.Node)
-	this := &inbound{conn, make(chan struct{})}
+	this := &inbound{conn: conn, done: make(chan struct{})}
 	defer close(this.done)
+	level := slog.LevelInfo
 	for {
 		n.mu.Lock()
 		old := n.inbound[hello.Node]
@@ -169,7 +220,16 @@ func (n *Network) serveNode(conn net.Conn, hello Hello, log *slog.Logger) {
 			n.mu.Unlock()
 			break
 		}
+		old.replaced, this.rivals = true, old.rivals
+		fight, say := this.rivals.meet(time.Now())
 		n.mu.Unlock()
+		if fight {
+			level = slog.LevelDebug
+		}
+		if say {
+			log.Warn("a node connects again and again although it is connected: do two processes run under its number?",
+				"address", hello.Address, "other", old.conn.RemoteAddr().String())
+		}
 		old.conn.Close()
 		<-old.done
 	}
@@ -182,7 +242,7 @@ func (n *Network) serveNode(conn net.Conn, hello Hello, log *slog.Logger) {
 	if n.cfg.Met != nil && hello.Address != "" {
 		n.cfg.Met(hello.Node, hello.Address)
 	}
-	log.Info("node connected", "address", hello.Address, "software", hello.Software)
+	log.Log(n.ctx, level, "node connected", "address", hello.Address, "software", hello.Software)
 	r := reader{
 		conn: conn, buffered: bufio.NewReaderSize(conn, bufferSize), stall: n.cfg.Limits.Stall,
 		maxFrame: max(n.cfg.Limits.MaxFrame, nodeFrame), maxHead: max(n.cfg.Limits.MaxFrame, nodeFrame), counted: n.cfg.Count.Received,
@@ -199,7 +259,14 @@ func (n *Network) serveNode(conn net.Conn, hello Hello, log *slog.Logger) {
 		if bad := (*badFrame)(nil); errors.As(err, &bad) && n.cfg.Count.BadFrame != nil {
 			n.cfg.Count.BadFrame()
 		}
-		if n.ctx.Err() == nil {
+		n.mu.Lock()
+		replaced := this.replaced
+		n.mu.Unlock()
+		switch {
+		case n.ctx.Err() != nil:
+		case replaced:
+			log.Log(n.ctx, level, "another connection of the node took the place of this one")
+		default:
 			log.Warn("node disconnected", "error", err)
 		}
 		return
