@@ -59,9 +59,6 @@ func WithTransactionTimeout(d time.Duration) Option {
 	return func(s *settings) { s.config.TransactionTimeout = message.Duration(d) }
 }
 
-// attempts is how often Transact tries one transaction.
-const attempts = 5
-
 // Transact makes one transaction: everything that f publishes and the positions that
 // it commits through tx take effect together, or not at all. It needs
 // WithTransactionalID. Transactions of a client follow one another.
@@ -80,12 +77,12 @@ func (c *Client) Transact(ctx context.Context, f func(tx *Tx) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-c.transacting }()
-	for attempt := 1; ; attempt++ {
-		again, err := c.transactOnce(ctx, f)
-		if err == nil {
+	for attempt := new(protocol.Attempt); ; attempt = attempt.Again() {
+		next, err := c.try(ctx, f, attempt)
+		if next == protocol.ToGoOn {
 			return nil
 		}
-		if !again || attempt == attempts || ctx.Err() != nil {
+		if next != protocol.ToTryAgain || ctx.Err() != nil {
 			c.rewind()
 			return err
 		}
@@ -98,67 +95,66 @@ func (c *Client) rewind() {
 	c.submit(func(op protocol.Op) protocol.Input { return protocol.Rewind{Op: op} }, func(*protocol.Result) {})
 }
 
-// transactOnce tries a transaction once. again: it was aborted, and another attempt
-// may succeed.
-func (c *Client) transactOnce(ctx context.Context, f func(tx *Tx) error) (again bool, err error) {
+// try makes one attempt at a transaction. What comes next the protocol says; here it
+// is carried out, but for what is left to do between two attempts.
+func (c *Client) try(ctx context.Context, f func(tx *Tx) error, attempt *protocol.Attempt) (protocol.Next, error) {
 	limit := timeLeft(ctx)
-	if _, err := c.run(ctx, func(op protocol.Op) protocol.Input { return protocol.Begin{Op: op, Timeout: limit} }); err != nil {
-		if ctx.Err() != nil {
-			c.abort() // it may begin all the same
-		}
-		return false, err
+	r, err := c.run(ctx, func(op protocol.Op) protocol.Input { return protocol.Begin{Op: op, Timeout: limit} })
+	if r == nil {
+		return c.follow(attempt.Left(false)), err
 	}
-	tx := &Tx{c: c, ctx: ctx}
-	done := false
+	if v := attempt.Began(r); v.Next != protocol.ToFill {
+		return c.follow(v), err
+	}
+	tx := &Tx{c: c, ctx: ctx, attempt: attempt}
+	returned := false
 	defer func() {
 		tx.end()
-		if !done { // f has panicked
-			c.abort()
+		if !returned { // f has panicked
+			c.follow(attempt.Dropped())
 			c.rewind()
 		}
 	}()
-	err = f(tx)
-	tx.end()
-	done = true
-	if err != nil {
-		c.abort()
-		cause := tx.failure()
-		if cause == nil || !errors.Is(err, cause) {
-			return false, err
-		}
-		if err == error(cause) {
-			err = aborted(cause)
-		}
-		return mayPass(cause), err
+	own := f(tx)
+	cause := tx.end()
+	returned = true
+	if own != nil && (cause == nil || !errors.Is(own, cause)) {
+		return c.follow(attempt.Dropped()), own
 	}
-	if cause := tx.failure(); cause != nil {
-		c.abort()
-		return mayPass(cause), aborted(cause)
-	}
-	return c.commitTransaction(ctx)
-}
-
-// commitTransaction asks for the commit, and aborts what cannot be committed.
-func (c *Client) commitTransaction(ctx context.Context) (again bool, err error) {
-	limit := timeLeft(ctx)
-	_, err = c.run(ctx, func(op protocol.Op) protocol.Input { return protocol.End{Op: op, Commit: true, Timeout: limit} })
-	var e *Error
+	v := attempt.Filled()
 	switch {
-	case err == nil:
-		return false, nil
-	case errors.As(err, &e) && e.Unknown, errors.Is(err, ErrFenced):
-		return false, err
-	case errors.As(err, &e): // it is still open
-		c.abort()
-		return mayPass(e), aborted(e)
-	default: // the caller has gone away, or the client was closed
-		return false, errors.Join(err, &Error{Unknown: true, Cause: &protocol.Error{Problem: protocol.TimedOut, Detail: "commit: its answer was not waited for"}})
+	case v.Next == protocol.ToCommit:
+		return c.commit(ctx, attempt)
+	case own != nil && own != error(cause):
+		return c.follow(v), own // the cause, and what the caller says about it
 	}
+	return c.follow(v), told(v)
 }
 
-// abort ends the transaction without waiting: the next one does.
-func (c *Client) abort() {
-	c.submit(func(op protocol.Op) protocol.Input { return protocol.End{Op: op} }, func(*protocol.Result) {})
+// commit asks for the end that commits.
+func (c *Client) commit(ctx context.Context, attempt *protocol.Attempt) (protocol.Next, error) {
+	limit := timeLeft(ctx)
+	r, err := c.run(ctx, func(op protocol.Op) protocol.Input { return protocol.End{Op: op, Commit: true, Timeout: limit} })
+	if r == nil {
+		v := attempt.Left(true)
+		return c.follow(v), errors.Join(err, told(v))
+	}
+	v := attempt.Ended(r)
+	return c.follow(v), told(v)
+}
+
+// follow asks for the abort that a verdict wants. Nobody waits for it: the next Begin
+// does.
+func (c *Client) follow(v protocol.Verdict) protocol.Next {
+	if v.Abort {
+		c.submit(func(op protocol.Op) protocol.Input { return protocol.End{Op: op} }, func(*protocol.Result) {})
+	}
+	return v.Next
+}
+
+// told is what the caller is told of a verdict.
+func told(v protocol.Verdict) error {
+	return problem(&protocol.Result{Outcome: v.Outcome, Err: v.Err})
 }
 
 // timeLeft is the time limit of an operation; 0: the protocol's own.
@@ -170,40 +166,12 @@ func timeLeft(ctx context.Context) message.Duration {
 	return message.Duration(max(time.Until(deadline), time.Millisecond))
 }
 
-// aborted is what is told about a transaction that was aborted because of e.
-func aborted(e *Error) error {
-	if p := e.Cause.Problem; p == protocol.Abortable || p == protocol.Fenced {
-		return e
-	}
-	cause := *e.Cause
-	cause.Because, cause.Problem = cause.Problem, protocol.Abortable
-	return &Error{Cause: &cause}
-}
-
-// mayPass says that the cause of an abort may be gone when the same is tried again.
-func mayPass(e *Error) bool {
-	why := e.Cause.Problem
-	if why == protocol.Abortable {
-		why = e.Cause.Because
-	}
-	switch why {
-	case protocol.TimedOut:
-		return true
-	case protocol.Refused:
-		switch e.Cause.Code {
-		case message.InvalidProducerEpoch, message.OutOfOrderSequence, message.UnknownProducerID, message.InvalidTxnState, message.TransactionAbortable:
-			return true
-		}
-		return e.Cause.Code.Retriable()
-	}
-	return false
-}
-
 // Tx is a transaction that is being made up. It is of use until the function that it
 // was given to returns, from any of its goroutines.
 type Tx struct {
-	c   *Client
-	ctx context.Context
+	c       *Client
+	ctx     context.Context
+	attempt *protocol.Attempt
 
 	mu    sync.Mutex
 	ended bool
@@ -329,29 +297,29 @@ func (tx *Tx) usable() error {
 
 // took takes in the result of something that was added.
 func (tx *Tx) took(r *protocol.Result) {
-	var e *Error
-	if err := problem(r); errors.As(err, &e) {
-		_ = tx.fails(e)
+	if r.Err != nil {
+		_ = tx.fails(&Error{Cause: r.Err, Unknown: r.Outcome == protocol.Unknown})
 	}
 }
 
+// fails notes what the caller is told from now on. What comes when the function has
+// returned is not in its attempt: the protocol refuses the commit then.
 func (tx *Tx) fails(e *Error) error {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if tx.first == nil {
 		tx.first = e
+		if !tx.ended {
+			tx.attempt.Fails(e.Cause)
+		}
 	}
 	return tx.first
 }
 
-func (tx *Tx) failure() *Error {
+// end has nothing be added any more, and tells what has failed.
+func (tx *Tx) end() *Error {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	return tx.first
-}
-
-func (tx *Tx) end() {
-	tx.mu.Lock()
 	tx.ended = true
-	tx.mu.Unlock()
+	return tx.first
 }

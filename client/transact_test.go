@@ -199,6 +199,34 @@ func TestACommitWithoutAnAnswerIsUnknown(t *testing.T) {
 	require.Equal(t, int64(2), at)
 }
 
+// A commit that was waited for no longer before all of it was stored would leave its
+// transaction open, and no other one could begin.
+func TestACommitThatIsLeftBeforeAllIsStoredIsAborted(t *testing.T) {
+	for _, kind := range []message.Kind{message.KindProduce, message.KindCommitTransactionOffsets} {
+		f := newFake()
+		fill(t, f, 2)
+		ctx, c := worker(t, f)
+		records := inputs(t, ctx, c, 1)
+		f.mu.Lock()
+		f.silent[kind] = true
+		f.mu.Unlock()
+		brief, cancel := context.WithCancel(ctx)
+		go func() { <-f.ignored; cancel() }()
+		err := c.Transact(brief, func(tx *client.Tx) error { return copyTo(tx, records) })
+		require.ErrorIs(t, err, context.Canceled)
+		f.mu.Lock()
+		f.silent[kind] = false
+		f.mu.Unlock()
+		f.cut()
+		rest := inputs(t, ctx, c, 9)
+		require.Equal(t, "000", string(rest[0].Value), "%s: it comes again", kind)
+		require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, rest) }))
+		got, at := committed(t, f)
+		require.Equal(t, []string{"000", "001"}, got)
+		require.Equal(t, int64(2), at)
+	}
+}
+
 // Workers are killed at any moment and connections cut: each input is in the output
 // exactly once, in order.
 func TestEachInputOnceHoweverWorkersEnd(t *testing.T) {

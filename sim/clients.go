@@ -22,6 +22,7 @@ type user struct {
 	endpoint simnet.Endpoint
 	random   *chance.Stream
 	spoiling *chance.Stream
+	trying   *chance.Stream // what it does about transactions that did not commit
 	clock    clock
 
 	machine *client.Client
@@ -52,6 +53,7 @@ type user struct {
 	told        session
 	whoIs       identities
 	given       map[record.PartitionID]record.Offset // where what the application was given ends, as far as it was given anything
+	back        map[record.PartitionID]bool          // it has gone back to where its group stands, and was given nothing since
 	// landings are the seeks of which nothing has come yet, and times some times of
 	// records that were given.
 	landings map[record.PartitionID]*landing
@@ -135,6 +137,7 @@ func newUser(w *World, index int) *user {
 		endpoint: simnet.Endpoint(len(w.nodes) + index),
 		random:   w.random.Split("client/" + strconv.Itoa(p.ID)),
 		spoiling: w.random.Split("spoiling/" + strconv.Itoa(p.ID)),
+		trying:   w.random.Split("trying/" + strconv.Itoa(p.ID)),
 		ops:      map[client.Op]*openOp{},
 		tickAt:   never,
 	}
@@ -191,6 +194,7 @@ func (u *user) start() {
 	u.session++
 	u.whoIs = identities{}
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
+	u.back = map[record.PartitionID]bool{}
 	u.held, u.spoilt, u.hand, u.lanes = nil, nil, inHand{}, nil
 	u.landings, u.times = map[record.PartitionID]*landing{}, nil
 	u.up, u.paused, u.closing = true, false, false

@@ -4,6 +4,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/history"
 )
 
 // session is INV-35 as one client process sees it: the high watermark and the
@@ -118,6 +119,7 @@ func (u *user) handed(polled []client.Delivery) {
 		u.landed(&polled[i])
 		u.heldBack(&polled[i])
 		u.given[polled[i].ID] = polled[i].Next
+		delete(u.back, polled[i].ID)
 	}
 	u.learnTimes(polled)
 }
@@ -126,10 +128,13 @@ func (u *user) handed(polled []client.Delivery) {
 // truncation from further on than it was given records. What was only fetched
 // ahead is the client's own affair. Nor is anybody told that committed records
 // were truncated that were not given up.
+//
+// Who goes back to where its group stands has been given nothing from there yet, and the
+// group may stand further on: others have read what was given up since.
 func (u *user) cutBack(e *client.Event) {
 	for _, p := range e.Partitions {
 		given, ok := u.given[p.ID]
-		if ok && e.Kind == client.Truncated && e.From > given && !u.nothingIn(p.ID, given, e.From) {
+		if ok && !u.back[p.ID] && e.Kind == client.Truncated && e.From > given && !u.nothingIn(p.ID, given, e.From) {
 			u.world.fail("INV-35", 0, "a client is told of a truncation of what it was never given", "client %d was given partition %s up to %d, and is told that it was truncated from %d to %d", u.plan.ID, p.ID, given, e.From, e.To)
 		}
 		if part := u.world.book.parts[p.ID]; e.Kind == client.Truncated && part != nil && !part.deleted && !part.open && !part.loss && e.To < min(e.From, part.remains()) {
@@ -141,7 +146,16 @@ func (u *user) cutBack(e *client.Event) {
 			fallthrough
 		case client.Truncated, client.Repositioned:
 			delete(u.given, p.ID)
+			delete(u.back, p.ID)
 			delete(u.landings, p.ID)
 		}
 	}
+}
+
+// goesBack has the application forget what it was given and has not committed.
+func (u *user) goesBack() {
+	for id := range u.given {
+		u.back[id] = true
+	}
+	u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Rewind{Op: op} })
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -50,4 +51,26 @@ func TestASearchByTimeThatPassesOverRecordsIsRefused(t *testing.T) {
 		starts = append(starts, op.LogStart)
 	}
 	require.Equal(t, []int64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2}, starts)
+}
+
+// A worker may be sent to where its group stands, which is further on than it was itself
+// given records: of what was truncated there it is told, and of nothing else.
+func TestWhoGoesBackMayBeToldOfATruncationBeyondWhatItWasGiven(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	u.given, u.back = map[record.PartitionID]record.Offset{}, map[record.PartitionID]bool{}
+	s.book.part(part).loss = true
+	truncated := &client.Event{Kind: client.Truncated, From: 152, Partitions: []client.PlacedID{{ID: part}}}
+	is := func(next record.Offset) {
+		u.handed([]client.Delivery{{PlacedID: client.PlacedID{ID: part}, Next: next}})
+	}
+	is(18)
+	u.goesBack()
+	u.cutBack(truncated)
+	s.passed()
+	is(18)
+	u.goesBack()
+	is(20)
+	u.cutBack(truncated)
+	s.refused("INV-35", "was given partition 5/0 up to 20, and is told that it was truncated from 152 to 0")
 }

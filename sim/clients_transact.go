@@ -14,17 +14,22 @@ type transaction struct {
 	open   int    // records and positions without a result
 	sent   int    // records
 	inputs int    // records that a worker makes it from
-	failed bool   // something of it was not stored: it can only be aborted
 	began  bool
 	since  Span // when it was asked for
+
+	attempt client.Attempt // which one it is, and what has failed of it
+	dropped bool           // whatever becomes of it, the application does not want it
+	left    bool           // the application does not wait for it any more
+	verdict client.Verdict // what it has come to, while its abort is waited for
 }
 
 // transacting is what those have in common who make transactions: one after the
-// other, driven as the public client drives them. What fails is aborted and
-// forgotten. Who is fenced ends, and is started again as somebody new.
+// other, driven as the public client drives them. What comes after each step is for
+// client.Attempt to say. Who is fenced ends, and is started again as somebody new.
 type transacting struct {
 	now  *transaction // nil: none
 	sent int64        // records, counted
+	next client.Attempt
 }
 
 // course is what has become of the present transaction.
@@ -35,14 +40,17 @@ const (
 	begun            // records can be added
 	committed        // so was what it held
 	undone           // it is over, and what it held does not count, as far as is known
+	again            // it is aborted, and the same is tried once more
 	gone             // the process has ended
 )
 
-// scriptEnds is the argument of the action that ends a transaction, and scriptAdds
-// that of one that adds more to it. Their transaction's number comes behind.
+// scriptEnds is the argument of the action that ends a transaction, scriptAdds that of
+// one that adds more to it, and scriptLeaves that of one that does not wait for its
+// Begin or its commit any more. Their transaction's number comes behind.
 const (
-	scriptEnds = 2
-	scriptAdds = 3
+	scriptEnds   = 2
+	scriptAdds   = 3
+	scriptLeaves = 5
 )
 
 // later asks for an action about the present transaction.
@@ -60,7 +68,13 @@ func (t *transacting) endsSoon(u *user) {
 // due says whether an action is meant for the transaction that is open, and what
 // it is.
 func (t *transacting) due(arg uint64) (what uint64, ok bool) {
-	return arg & 0xff, t.now != nil && t.now.began && t.now.verb == "" && arg>>8 == uint64(t.now.number)
+	if what = arg & 0xff; t.now == nil || arg>>8 != uint64(t.now.number) {
+		return what, false
+	}
+	if what == scriptLeaves {
+		return what, !t.now.began || t.now.verb == "commit"
+	}
+	return what, t.now.began && t.now.verb == ""
 }
 
 // start asks for a transaction.
@@ -70,7 +84,8 @@ func (t *transacting) start(u *user) {
 		u.note(ClientOp{Do: "begin"})
 	}
 	w.transactions++
-	x := &transaction{number: w.transactions, since: w.now}
+	x := &transaction{number: w.transactions, since: w.now, attempt: t.next}
+	t.next = client.Attempt{}
 	x.id = w.history.Begin(history.Operation{
 		Client: int32(u.plan.ID), Session: u.session, Kind: history.Transact, Invoke: int64(w.now),
 		Group: u.plan.Group, Style: history.ExactlyOnce, Transaction: x.number, TransactionalID: u.plan.Transactional,
@@ -80,6 +95,29 @@ func (t *transacting) start(u *user) {
 	u.askFor(x, opBegin, history.Operation{Verb: "begin"}, func(op client.Op) client.Input {
 		return client.Begin{Op: op, Timeout: u.patience()}
 	})
+	t.mayLeave(u)
+}
+
+// mayLeave draws whether the application will not wait for what it has just asked for.
+func (t *transacting) mayLeave(u *user) {
+	if p := int64(u.plan.Leave); p > 0 && t.now != nil && u.world.phase < draining && u.trying.Percent(p) {
+		t.later(u, Millisecond<<u.trying.Below(11), scriptLeaves)
+	}
+}
+
+// leave does not wait any more: what is not asked of the cluster yet is called off.
+// What that comes to is told as the end of what was asked for.
+func (t *transacting) leave(u *user) course {
+	x := t.now
+	u.world.mark(markLeft)
+	x.left = true
+	if x.verdict = x.attempt.Left(x.began); !x.verdict.Abort {
+		return t.over(u, x, x.verdict, &client.Result{})
+	}
+	u.askFor(x, opEnd, history.Operation{Verb: "abort"}, func(op client.Op) client.Input {
+		return client.End{Op: op, Timeout: u.patience()}
+	})
+	return onItsWay
 }
 
 // patience is how long a transaction may take to begin and to end.
@@ -116,9 +154,6 @@ func (t *transacting) add(u *user, member string, epoch int64, offsets []client.
 // It waits for the end of a commit, and of two aborts in three.
 func (t *transacting) finish(u *user, commit bool) course {
 	x := t.now
-	if x.failed {
-		commit = false
-	}
 	if u.world.options.Record {
 		verb := "abort"
 		if commit {
@@ -126,13 +161,38 @@ func (t *transacting) finish(u *user, commit bool) course {
 		}
 		u.note(ClientOp{Do: verb})
 	}
-	waits := commit || x.number%3 > 0
-	if !waits {
-		t.now = nil
+	if commit && !x.dropped {
+		if x.verdict = x.attempt.Filled(); x.verdict.Next == client.ToCommit {
+			t.end(u, x, true)
+			t.mayLeave(u)
+			return onItsWay
+		}
+	} else {
+		x.verdict = x.attempt.Dropped()
 	}
-	t.end(u, x, commit)
-	if waits {
+	return t.abort(u, x)
+}
+
+// abort has a transaction aborted that is open and cannot, or shall not, be committed.
+func (t *transacting) abort(u *user, x *transaction) course {
+	if x.number%3 > 0 {
+		t.end(u, x, false)
 		return onItsWay
+	}
+	t.now = nil
+	t.end(u, x, false)
+	return t.after(u, x)
+}
+
+// after is what comes after a transaction that is over.
+func (t *transacting) after(u *user, x *transaction) course {
+	switch p := int64(u.plan.Retry); {
+	case x.verdict.Next == client.ToGoOn:
+		return committed
+	case x.verdict.Next == client.ToTryAgain && p > 0 && u.trying.Percent(p):
+		t.next = *x.attempt.Again()
+		u.world.mark(markTriedAgain)
+		return again
 	}
 	return undone
 }
@@ -154,57 +214,77 @@ func (t *transacting) told(u *user, o *openOp, r *client.Result) course {
 	switch o.what {
 	case opPublish, opCommit:
 		x.open--
-		x.failed = x.failed || r.Err != nil
+		x.attempt.Added(r)
 		return onItsWay
 	case opBegin:
-		if r.Err == nil {
+		v := x.attempt.Began(r)
+		if v.Next == client.ToFill {
 			x.began = true
 			return begun
 		}
-		return t.over(u, x, history.Failed, r, undone)
+		return t.over(u, x, v, r)
 	}
-	switch {
+	switch end, _ := o.ask.(client.End); {
+	case x.left && !end.Commit: // what became of it is told by what was called off
+		return t.fenced(u, x, r)
+	case x.left:
+		v := x.verdict
+		v.Outcome = r.Outcome
+		if r.Err == nil {
+			v = x.attempt.Ended(r)
+		}
+		return t.over(u, x, v, r)
 	case x.verb == "abort": // it was not asked for the other outcome, or that was refused
-		return t.over(u, x, history.Failed, r, undone)
-	case r.Outcome == client.OK:
+		return t.over(u, x, x.verdict, r)
+	}
+	if x.verdict = x.attempt.Ended(r); x.verdict.Abort {
+		return t.abort(u, x)
+	}
+	if x.verdict.Next == client.ToGoOn {
 		if x.sent > 0 { // else the client need not ask the cluster
 			u.committedAt = u.world.now
 		}
 		u.takesMore(x)
-		return t.over(u, x, history.OK, r, committed)
-	case r.Outcome == client.Unknown:
-		return t.over(u, x, history.Unknown, r, undone)
-	case r.Err.Problem == client.Fenced:
-		return t.over(u, x, history.Failed, r, undone)
+		if x.attempt.Repeats() {
+			u.world.mark(markCommittedAgain)
+		}
 	}
-	x.failed = true
-	t.end(u, x, false) // it is still open
-	return onItsWay
+	return t.over(u, x, x.verdict, r)
 }
 
 // over notes the end of a transaction. Who is fenced ends with it.
-func (t *transacting) over(u *user, x *transaction, outcome history.Outcome, r *client.Result, so course) course {
+func (t *transacting) over(u *user, x *transaction, v client.Verdict, r *client.Result) course {
 	w := u.world
+	x.verdict = v
+	outcome := map[client.Outcome]history.Outcome{client.OK: history.OK, client.NotDone: history.Failed, client.Unknown: history.Unknown}[v.Outcome]
 	w.history.End(x.id, int64(w.now), outcome, func(op *history.Operation) {
 		if r.Err != nil {
 			op.Error = r.Err.Error()
 		}
 	})
 	switch {
-	case r.Err != nil && r.Err.Problem == client.Fenced:
-		if u.outlived(x) { // and not because somebody else has taken its id
-			u.halved = min(u.halved+1, mostHalved)
-		}
-		w.markFenced(u, x, r.Err.Code)
-		t.now = nil
-		u.die()
-		u.startIn(u.some(2 * Second))
+	case t.fenced(u, x, r) == gone:
 		return gone
 	case t.now != x:
 		return onItsWay // another one has begun to be made
 	}
 	t.now = nil
-	return so
+	return t.after(u, x)
+}
+
+// fenced ends a process that is told that it makes no more transactions.
+func (t *transacting) fenced(u *user, x *transaction, r *client.Result) course {
+	if r.Err == nil || r.Err.Problem != client.Fenced {
+		return onItsWay
+	}
+	if u.outlived(x) { // and not because somebody else has taken its id
+		u.halved = min(u.halved+1, mostHalved)
+	}
+	u.world.markFenced(u, x, r.Err.Code)
+	t.now = nil
+	u.die()
+	u.startIn(u.some(2 * Second))
+	return gone
 }
 
 // outlived says that a transaction has been open for longer than it may.

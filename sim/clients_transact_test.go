@@ -35,7 +35,7 @@ func TestAWorkerTakesLessOnlyWhenItsTransactionsAreTooLong(t *testing.T) {
 		x := &transaction{since: s.now - c.lasted, id: s.history.Begin(history.Operation{Kind: history.Transact})}
 		k.now = x
 		fenced := &client.Result{Outcome: client.NotDone, Err: &client.Error{Problem: client.Fenced, Code: message.ProducerFenced}}
-		require.Equal(t, gone, k.over(u, x, history.Failed, fenced, undone))
+		require.Equal(t, gone, k.over(u, x, client.Verdict{Next: client.ToRewind, Outcome: client.NotDone}, fenced))
 		require.Equal(t, c.most, k.most(u), "%+v", c)
 	}
 }

@@ -25,6 +25,8 @@ func (t *transactor) begin(u *user) {
 func (t *transactor) act(u *user, arg uint64) {
 	if what, ok := t.due(arg); what != 0 {
 		switch {
+		case ok && what == scriptLeaves:
+			t.transacted(u, t.leave(u))
 		case ok && what == scriptAdds:
 			t.spurt(u)
 		case ok:
@@ -170,7 +172,7 @@ func (t *transactor) transacted(u *user, so course) {
 	case so == begun:
 		t.left = int(u.random.Between(1, int64(max(1, u.plan.Burst))))
 		t.spurt(u)
-	default:
+	default: // what is tried again is published anew
 		if so == committed {
 			t.made++
 		}

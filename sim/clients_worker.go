@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
@@ -8,12 +10,17 @@ import (
 
 // worker is a member of a group that reads, works and writes: it polls committed
 // records, and for each publishes others; these and its positions are one
-// transaction. When that does not commit, it begins again from what its group has
-// committed.
+// transaction. When that does not commit, it makes another one of the same records, or
+// begins again from what its group has committed.
 type worker struct {
 	member
 	transacting
 	work []client.Delivery // polled, and not part of a transaction yet
+	// before is work as it was before the present transaction took some of it: count
+	// records. Who tries again takes the same, whoever owns their partitions now.
+	before []client.Delivery
+	count  int
+	same   bool // work is what was left by a transaction that is tried again
 	// furthest is where what it was ever given of a partition ends.
 	furthest map[record.PartitionID]record.Offset
 }
@@ -22,7 +29,10 @@ func (k *worker) begin(u *user) { k.member.begin(u) }
 
 func (k *worker) act(u *user, arg uint64) {
 	if what, ok := k.due(arg); what != 0 {
-		if ok {
+		switch {
+		case ok && what == scriptLeaves:
+			k.transacted(u, k.leave(u))
+		case ok:
 			k.transacted(u, k.finish(u, k.decides(u)))
 		}
 		return
@@ -80,12 +90,17 @@ func (k *worker) process(u *user, count int) {
 	if u.world.options.Record {
 		u.note(ClientOp{Do: "work", Count: count})
 	}
+	k.before = slices.Clone(k.work)
 	now, all := k.take(count)
+	k.count = 0
+	for i := range now {
+		k.count += len(now[i].Records)
+	}
 	offsets, at := positionsAfter(now)
 	if k.transacting.now.number%8 == 4 && u.plan.Abort > 0 && u.world.phase < draining {
 		// It comes to nothing: no record was sent when it is given up.
 		k.add(u, k.member.name(u), k.epoch, offsets, at)
-		k.transacting.now.failed = true
+		k.transacting.now.dropped = true
 		return
 	}
 	var batch client.Inputs
@@ -97,8 +112,8 @@ func (k *worker) process(u *user, count int) {
 			}
 		}
 	}
-	if all && k.transacting.now.number%4 == 0 {
-		offsets = nil
+	if all && !k.same && k.transacting.now.number%4 == 0 {
+		offsets = nil // but for records of which it may have lost the partition
 	}
 	early := k.transacting.now.number%2 == 0 // the order does not matter
 	if early {
@@ -164,7 +179,7 @@ func (k *worker) done(u *user, o *openOp, r *client.Result) {
 	case o.what == opPoll:
 		k.polling = false
 		if k.polled(u, r) > 0 {
-			k.work = append(k.work, r.Polled...)
+			k.work, k.same = append(k.work, r.Polled...), false
 			k.note(u, r.Polled)
 		}
 		if u.listed() {
@@ -206,14 +221,18 @@ func (k *worker) transacted(u *user, so course) {
 			return
 		}
 		count := 0
-		if u.random.OneIn(5) {
+		if k.transacting.now.attempt.Repeats() {
+			count = k.count
+		} else if u.random.OneIn(5) {
 			count = int(u.random.Between(1, 10))
 		}
 		k.process(u, count)
 		k.later(u, k.lingers(u), scriptEnds)
 		return
+	case again:
+		k.work, k.same = k.before, true
 	case undone:
-		k.work = nil
+		k.work, k.same = nil, false
 		u.world.history.Moment(history.Operation{
 			Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Error: history.ByRewind,
 			Invoke: int64(u.world.now), Group: u.plan.Group, Epoch: k.epoch, Style: history.ExactlyOnce,
@@ -221,7 +240,7 @@ func (k *worker) transacted(u *user, so course) {
 		for id := range k.owned {
 			k.owned[id] = -1 // it is to be looked up: the member is not at rest before it knows
 		}
-		u.ask(opPlumbing, 0, history.Operation{}, func(op client.Op) client.Input { return client.Rewind{Op: op} })
+		u.goesBack()
 	}
 	if u.listed() {
 		u.awaitList()

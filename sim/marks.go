@@ -117,6 +117,9 @@ const (
 	markDiedBeginning
 	markDiedOpen
 	markDiedCommitting
+	markTriedAgain
+	markCommittedAgain
+	markLeft
 	markDiedAborting
 	markProducerFenced
 	markOutlivedLimit
@@ -243,6 +246,9 @@ var markNames = [marksEnd]string{
 	markLeaderCrashedOpen:     "a leader died with a transaction open in its log",
 	markDiedBeginning:         "a client died while its transaction began",
 	markDiedOpen:              "a client died while its transaction was open",
+	markTriedAgain:            "an aborted transaction was tried again",
+	markCommittedAgain:        "a transaction that was tried again was committed",
+	markLeft:                  "a transaction was left before its begin or its commit was answered",
 	markDiedCommitting:        "a client died while its transaction was being committed",
 	markDiedAborting:          "a client died while its transaction was being aborted",
 	markProducerFenced:        "a producer was told that another has its transactional id",

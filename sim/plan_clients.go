@@ -74,6 +74,11 @@ type ClientPlan struct {
 	// application, or stay open until their limit is over.
 	Abort  int `json:"abort,omitempty"`
 	Dawdle int `json:"dawdle,omitempty"`
+	// Retry is how many of a hundred transactions that were aborted, and may be tried
+	// again, are: with the same records, without going back. Leave is how many of a
+	// hundred begins and commits are not waited for until they are answered.
+	Retry int `json:"retry,omitempty"`
+	Leave int `json:"leave,omitempty"`
 
 	// Seek is how many of a hundred polls of a member or reader come with a seek to
 	// some other place. Times lets who looks for times look for those that records

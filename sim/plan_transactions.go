@@ -148,6 +148,16 @@ func (d *transactionDraw) who(c ClientPlan, id string) ClientPlan {
 	if d.r.OneIn(5) {
 		c.Slow = d.ms(500, 2500)
 	}
+	r := d.r.Split("attempts of " + id)
+	if !r.OneIn(5) {
+		c.Retry = 100
+		if r.OneIn(3) {
+			c.Retry = int(r.Between(30, 90))
+		}
+	}
+	if r.OneIn(3) {
+		c.Leave = int(r.Between(3, 30))
+	}
 	return c
 }
 

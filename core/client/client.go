@@ -7,7 +7,8 @@
 //
 // What to read where: cluster.go holds what is known about the cluster;
 // producer.go, lane.go and produce.go send records and keep their order;
-// transaction.go and decision.go make them whole transactions;
+// transaction.go and decision.go make them whole transactions, which attempt.go has
+// tried again;
 // consumer.go, flow.go, fetch.go and poll.go read them; member.go, reconcile.go
 // and commit.go belong to groups; ask.go is administration.
 package client

@@ -10,6 +10,7 @@ type decision struct {
 	commit   bool
 	flushed  bool // all records have their result
 	maybe    bool // the coordinator may have decided so
+	left     bool // nobody waits for this commit: if it comes to nothing it is aborted
 	until    message.Time
 	deadline alarm // of the flush
 }
@@ -28,6 +29,10 @@ func (t *transactor) endOne(in End) {
 		if t.begin != nil && !in.Commit {
 			t.failBegin(&Error{Problem: Abortable, Detail: "begin: the transaction was ended before it began"})
 			t.c.succeed(in.Op, Result{})
+			return
+		}
+		if t.end != nil && t.end.commit && !in.Commit {
+			t.callOff(in)
 			return
 		}
 		t.misused(in.Op, "end: no transaction is open: Begin one first")
@@ -49,6 +54,36 @@ func (t *transactor) endOne(in End) {
 	}
 	t.c.alarms.Set(&end.deadline, end.until)
 	t.c.producer.flush(0, func() { end.flushed = true })
+}
+
+// callOff is an abort while a commit is under way: nobody waits for that any more. What
+// was not asked of the coordinator is aborted. Of what was, only the coordinator can
+// tell: the client never asks for the other outcome before it is told that this one
+// will not be.
+func (t *transactor) callOff(in End) {
+	if t.phase == gathering {
+		t.c.alarms.Stop(&t.end.deadline)
+		t.answer(NotDone, &Error{Problem: Abortable, Detail: "commit: it was called off"})
+		t.phase = open
+		t.endOne(in)
+		return
+	}
+	t.end.left = true
+	e := &Error{Problem: TimedOut, Detail: "commit: it was called off when the coordinator had been asked for it"}
+	t.answer(Unknown, e)
+	t.c.fail(in.Op, Unknown, e)
+}
+
+// refusedCommit takes in that the coordinator has not committed and never will: the
+// transaction can only be aborted, because of why.
+func (t *transactor) refusedCommit(why *Error, told func() *Error) {
+	left := t.end.left
+	t.phase, t.failure = open, why
+	t.ended(NotDone, told())
+	if left {
+		t.end = &decision{until: t.c.now.Mono.Add(t.c.cfg.AskTimeout)}
+		t.abort()
+	}
 }
 
 // abort gives up what has no result and has the coordinator decide for an abort.
@@ -117,8 +152,7 @@ func (t *transactor) decided(r Result) {
 		t.fence(r.Err.Code, r.Err.Detail)
 		t.unanswered(t.fatal)
 	case end.commit && !end.maybe && (r.Err.Code == message.InvalidTxnState || r.Err.Code == message.TransactionAbortable):
-		t.phase, t.failure = open, r.Err
-		t.ended(NotDone, t.abortable())
+		t.refusedCommit(r.Err, t.abortable)
 	default:
 		t.fence(r.Err.Code, r.Err.Detail)
 		t.unanswered(t.fatal)
@@ -141,8 +175,7 @@ func (t *transactor) unanswered(e *Error) {
 func (t *transactor) late(e *Error) {
 	end := t.end
 	if end.commit && !end.maybe {
-		t.phase, t.failure = open, e // it was never decided, and will not be
-		t.ended(NotDone, e)
+		t.refusedCommit(e, func() *Error { return e })
 		return
 	}
 	t.answer(Unknown, e)

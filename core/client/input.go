@@ -50,10 +50,12 @@ type AddOffsets struct {
 // End ends the transaction that is open. A commit waits for the results of all that
 // was published and added, and is refused with Abortable when any of it failed: then
 // the transaction is still open, and only an abort ends it. An abort gives up what
-// has no result yet, and calls off a Begin that waits. With Timeout (0: AskTimeout) over, the outcome is Unknown when
-// the coordinator may have decided; the client goes on asking until it knows, and
-// the next Begin waits for that. A transaction that nothing was sent for ends
-// without its coordinator.
+// has no result yet, and calls off a Begin that waits, or a commit that nobody waits for
+// any more: when the coordinator has been asked for that, both are Unknown. With Timeout
+// (0: AskTimeout) over, the outcome is Unknown when the coordinator may have decided;
+// the client goes on asking until it knows, and the next Begin waits for that. A
+// transaction that nothing was sent for ends without its coordinator. What comes after
+// an end is for Attempt to say.
 type End struct {
 	Op      Op
 	Commit  bool

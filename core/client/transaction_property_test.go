@@ -15,8 +15,8 @@ import (
 // bank is a small cluster that keeps to the protocol of transactions, behind a
 // network that loses and delays requests and answers. Each time its one worker takes
 // the next input it makes a transaction that puts a record of it into each of two
-// partitions and moves the position of its group by one; after anything but a commit
-// it looks where the group stands.
+// partitions and moves the position of its group by one. What comes after that its
+// Attempt says; now and then it does not wait for a Begin or for a commit.
 type bank struct {
 	*play
 	t     *rapid.T
@@ -25,9 +25,12 @@ type bank struct {
 	at    record.Offset // the group's position
 	late  []Call        // requests that were given up and may still arrive
 	lives int
+	try   *Attempt
 	began Op
+	put   []Op // all that was added
 	ended Op
-	put   []Op
+	over  Op // the abort that is waited for, before what is next
+	next  Next
 }
 
 // holding is what the cluster knows of the transactional id.
@@ -153,7 +156,7 @@ func (b *bank) live() {
 		b.late = append(b.late, old.calls...)
 		b.now = old.now
 	}
-	b.began, b.ended, b.put = 0, 0, nil
+	b.try, b.began, b.ended, b.over, b.put = new(Attempt), 0, 0, 0, nil
 	b.do(func(op Op) Input {
 		return Assign{Op: op, Group: "g", Partitions: []Start{{Place{"orders", 2}, Position{Kind: AtCommitted}}}}
 	})
@@ -161,39 +164,96 @@ func (b *bank) live() {
 
 // work does what the worker would do next.
 func (b *bank) work() {
-	if _, flying := b.done[b.began]; b.began != 0 && !flying {
-		return
-	}
-	if r, over := b.done[b.ended]; b.ended != 0 && over {
-		if r.Err != nil && r.Err.Problem == Fenced || b.done[b.began].Err != nil {
-			b.live()
-			return
+	result := func(op Op) *Result {
+		if r, over := b.done[op]; over {
+			return &r
 		}
-		if r.Outcome == NotDone { // a commit that was refused
-			b.ended = b.end(false)
-			return
-		}
-		b.do(func(op Op) Input { return Rewind{op} })
-		b.began, b.ended = 0, 0
+		return nil
 	}
+	leaves := func() bool { return rapid.IntRange(0, 9).Draw(b.t, "leaves") == 0 }
 	switch {
+	case b.over != 0:
+		if result(b.over) != nil {
+			b.goOn()
+		}
 	case b.began == 0:
 		b.began = b.begin()
-	case b.done[b.began].Err != nil:
+	case b.ended != 0:
+		if r := result(b.ended); r != nil {
+			b.follow(b.try.Ended(r))
+		} else if leaves() {
+			b.follow(b.try.Left(true))
+		}
+	case result(b.began) == nil:
+		if leaves() {
+			b.follow(b.try.Left(false))
+		}
+	case result(b.began).Err != nil:
+		b.follow(b.try.Began(result(b.began)))
+	case b.put == nil:
+		b.fill()
+	default:
+		for _, op := range b.put {
+			if r := result(op); r != nil {
+				b.try.Added(r)
+			}
+		}
+		switch v := b.try.Filled(); {
+		case v.Next != ToCommit:
+			b.follow(v)
+		case rapid.IntRange(0, 4).Draw(b.t, "dropped") == 0:
+			b.follow(b.try.Dropped())
+		default:
+			b.ended = b.end(true)
+		}
+	}
+}
+
+// fill processes the next input.
+func (b *bank) fill() {
+	f := b.c.consumer.find(Place{"orders", 2})
+	if f == nil || f.stage != reading {
+		return
+	}
+	at := f.committedOrBegun()
+	for p := range int32(2) {
+		b.put = append(b.put, b.publish(p, fmt.Sprint(at)))
+	}
+	b.put = append(b.put, b.do(func(op Op) Input {
+		return AddOffsets{op, []CommitOffset{{Place: Place{"orders", 2}, Offset: at + 1, Stretch: f.stretch}}}
+	}))
+}
+
+// follow does what a verdict says.
+func (b *bank) follow(v Verdict) {
+	b.next = v.Next
+	if v.Err != nil && v.Err.Problem == Fenced {
 		b.live()
-	case b.ended == 0:
-		f := b.c.consumer.find(Place{"orders", 2})
-		if f == nil || f.stage != reading {
+		return
+	}
+	if v.Abort {
+		over := b.end(false)
+		if rapid.Bool().Draw(b.t, "waits for the abort") {
+			b.over = over
 			return
 		}
-		at := f.committedOrBegun()
-		for p := range int32(2) {
-			b.publish(p, fmt.Sprint(at))
-		}
-		b.do(func(op Op) Input {
-			return AddOffsets{op, []CommitOffset{{Place: Place{"orders", 2}, Offset: at + 1, Stretch: f.stretch}}}
-		})
-		b.ended = b.end(rapid.IntRange(0, 4).Draw(b.t, "commit") > 0)
+	}
+	b.goOn()
+}
+
+func (b *bank) goOn() {
+	if r, over := b.done[b.over]; over && r.Err != nil && r.Err.Problem == Fenced {
+		b.live()
+		return
+	}
+	b.began, b.ended, b.over, b.put = 0, 0, 0, nil
+	if b.next == ToTryAgain && rapid.IntRange(0, 3).Draw(b.t, "again") > 0 {
+		b.try = b.try.Again()
+		return
+	}
+	b.try = new(Attempt)
+	if b.next != ToGoOn {
+		b.do(func(op Op) Input { return Rewind{op} })
 	}
 }
 
