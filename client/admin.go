@@ -71,7 +71,9 @@ func (c *Client) CreateTopic(ctx context.Context, t message.CreateTopic) error {
 	return refusal(m.Code, m.Detail, "topic "+t.Name)
 }
 
-// DeleteTopic removes a topic and its records.
+// DeleteTopic removes a topic and its records. That there is no such topic is told at
+// once (message.UnknownTopicOrPartition), as by all that changes a topic: the controller
+// knows.
 func (c *Client) DeleteTopic(ctx context.Context, name string) error {
 	r, err := c.Ask(ctx, &message.DeleteTopic{Name: name}, protocol.Target{Kind: protocol.Controller})
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *Client) AlterConfig(ctx context.Context, m message.AlterConfig) error {
 }
 
 // DescribeTopicConfig lists the settings of a topic, and which of them are its
-// own.
+// own. A topic that no broker knows is waited for as long as one that is published to.
 func (c *Client) DescribeTopicConfig(ctx context.Context, topic string) ([]message.SettingInfo, error) {
 	m, err := c.describeConfig(ctx, topic, protocol.Target{Kind: protocol.AnyBroker})
 	if err != nil {

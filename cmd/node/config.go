@@ -168,9 +168,6 @@ func topicAlter(c *connection) *cobra.Command {
 				return usage("nothing to change: give --set or --unset; node topic settings %s lists what there is", args[0])
 			}
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
-				if err := c.known(ctx, cl, args[0]); err != nil {
-					return err
-				}
 				if err := cl.AlterConfig(ctx, message.AlterConfig{Topic: args[0], Set: set, Unset: unset}); err != nil {
 					return err
 				}
@@ -192,7 +189,7 @@ func topicSettings(c *connection) *cobra.Command {
 		Args:  exactArgs("the topic's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
-				if err := c.known(ctx, cl, args[0]); err != nil {
+				if err := await(ctx, cl, args[0], client.AnyPartition, c.timeout); err != nil {
 					return err
 				}
 				list, err := cl.DescribeTopicConfig(ctx, args[0])

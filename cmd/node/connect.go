@@ -276,12 +276,6 @@ func await(ctx context.Context, cl *client.Client, name string, index int32, lim
 	}
 }
 
-// known says whether there is a topic. Whoever asks the controller about one that
-// is not there gets no answer before the time is up.
-func (c *connection) known(ctx context.Context, cl *client.Client, name string) error {
-	return await(ctx, cl, name, client.AnyPartition, c.timeout)
-}
-
 // isNode says whether there is a node; message.NoNode: any will do.
 func isNode(ctx context.Context, cl *client.Client, id message.NodeID) error {
 	if id == message.NoNode {

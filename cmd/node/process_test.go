@@ -232,8 +232,9 @@ func TestTheCommandLineTellsAStory(t *testing.T) {
 	do("", "commit", "--group=h", "--topic=orders", "--partition=0", "--offset=99999", "--force")
 	fails("orders has 2 partitions", "commit", "--group=h", "--topic=orders", "--partition=2", "--offset=0")
 	fails("topic none: UNKNOWN_TOPIC", "publish", "none")
-	for _, args := range [][]string{{"delete", "none"}, {"settings", "none"}, {"add-partitions", "none", "--to=3"}, {"alter", "none", "--set=retention=1h"}} {
-		fails("topic none: UNKNOWN_TOPIC", append([]string{"topic"}, args...)...)
+	fails("topic none: UNKNOWN_TOPIC", "topic", "settings", "none")
+	for _, args := range [][]string{{"delete", "none"}, {"add-partitions", "none", "--to=3"}, {"alter", "none", "--set=retention=1h"}} {
+		fails(`topic "none" does not exist (UNKNOWN_TOPIC`, append([]string{"topic"}, args...)...)
 	}
 	fails("there is no node 9", "config", "list", "--node=9")
 	do("", "topic", "create", "kept", "--retention=-1h")

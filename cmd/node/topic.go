@@ -220,9 +220,6 @@ func topicDelete(c *connection) *cobra.Command {
 		Args:  exactArgs("the topic's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
-				if err := c.known(ctx, cl, args[0]); err != nil {
-					return err
-				}
 				if err := cl.DeleteTopic(ctx, args[0]); err != nil {
 					return err
 				}
@@ -244,9 +241,6 @@ func topicAdd(c *connection) *cobra.Command {
 				return usage("--to is missing: how many partitions shall there be?")
 			}
 			return c.with(cmd, func(ctx context.Context, cl *client.Client) error {
-				if err := c.known(ctx, cl, args[0]); err != nil {
-					return err
-				}
 				if err := cl.AddPartitions(ctx, args[0], to); err != nil {
 					return err
 				}

@@ -16,6 +16,7 @@ type ask struct {
 	lasting bool                           // a Close lets it come to its end
 	prepare func() (message.Request, bool) // false: the metadata for it is missing
 	finish  func(Result)
+	begun   message.Time
 	until   message.Time
 
 	request  message.Request
@@ -59,7 +60,7 @@ func ready(r message.Request) func() (message.Request, bool) {
 // begin starts an ask and keeps it in the list.
 func (c *Client) begin(a *ask, wait message.Duration) {
 	a.c = c
-	a.until = c.now.Mono.Add(wait)
+	a.begun, a.until = c.now.Mono, c.now.Mono.Add(wait)
 	a.again.Due = a.attempt
 	a.deadline.Due = a.expire
 	c.asks = append(c.asks, a)
@@ -262,11 +263,28 @@ func (a *ask) answered(to target, reply message.Reply, how ending) {
 func (a *ask) refused(code message.Code, detail string, maybe bool) {
 	a.code, a.detail = code, detail
 	a.maybe = a.maybe || maybe
-	if a.once || !code.Retriable() && code != message.UnknownServerError {
+	if a.once || a.final(code) || !code.Retriable() && code != message.UnknownServerError {
 		a.fail(Refused)
 		return
 	}
 	a.rest()
+}
+
+// final says that there is no such topic or partition, and that this is all there is to
+// say. Of what is the controller's to do it alone says so, whoever was asked, after it has
+// confirmed that it knows of every change. A broker that is asked for settings may not
+// have heard of a topic yet: it is asked for as long as a producer would wait.
+func (a *ask) final(code message.Code) bool {
+	if code != message.UnknownTopicOrPartition {
+		return false
+	}
+	switch a.request.(type) {
+	case *message.DeleteTopic, *message.AddPartitions, *message.AlterConfig, *message.AlterReassignments, *message.ElectLeaders:
+		return true
+	case *message.DescribeConfig:
+		return a.c.now.Mono >= a.begun.Add(a.c.cfg.TopicTimeout)
+	}
+	return false
 }
 
 // expire ends an ask whose time is over.

@@ -67,6 +67,60 @@ func TestAnAskIsRetriedUntilItIsAnsweredForGood(t *testing.T) {
 	require.Equal(t, &Error{Problem: Refused, Code: message.InvalidPartitions, Detail: "CreateTopic: 0 partitions"}, s.done[op].Err)
 }
 
+// The controller has confirmed what it says of topics. Who produces waits for a topic
+// that a broker has not heard of; whoever deletes one need not.
+func TestTheControllersWordThatThereIsNoTopicIsFinal(t *testing.T) {
+	unknown, none := message.UnknownTopicOrPartition, `topic "x" does not exist`
+	for _, ask := range []struct {
+		request message.Request
+		reply   message.Reply
+		detail  string
+	}{
+		{&message.DeleteTopic{Name: "x"}, &message.DeleteTopicReply{Code: unknown, Detail: none}, "DeleteTopic: " + none},
+		{&message.AddPartitions{Name: "x"}, &message.AddPartitionsReply{Code: unknown, Detail: none}, "AddPartitions: " + none},
+		{&message.AlterConfig{Topic: "x"}, &message.AlterConfigReply{Code: unknown, Detail: none}, "AlterConfig: " + none},
+		{&message.AlterReassignments{}, &message.AlterReassignmentsReply{Partitions: []message.AlteredReassignment{{Code: unknown}}},
+			"AlterReassignments: the broker refused"},
+		{&message.ElectLeaders{}, &message.ElectLeadersReply{Partitions: []message.ElectedLeader{{Code: unknown}}}, "ElectLeaders: the broker refused"},
+	} {
+		for _, to := range []Target{{Kind: Controller}, {}} {
+			s := known(t)
+			op := s.ask(ask.request, to)
+			require.Len(t, s.calls, 1)
+			s.answer(s.calls[0], ask.reply)
+			require.Equal(t, Result{Outcome: NotDone, Reply: ask.reply, Err: &Error{Problem: Refused, Code: unknown, Detail: ask.detail}}, s.done[op])
+		}
+	}
+}
+
+func TestATopicThatWasDeletedPerhapsByThisVeryAskIsUnknown(t *testing.T) {
+	s := known(t)
+	op := s.ask(&message.DeleteTopic{Name: "x"}, Target{Kind: Controller})
+	c, _ := next[*message.DeleteTopic](s)
+	s.break_(c)
+	s.pass(message.Second)
+	c, _ = next[*message.DeleteTopic](s)
+	s.answer(c, &message.DeleteTopicReply{Code: message.UnknownTopicOrPartition})
+	require.Equal(t, Unknown, s.done[op].Outcome)
+	require.ErrorIs(t, s.done[op].Err, message.UnknownTopicOrPartition)
+}
+
+// A broker may not have heard of a topic that was just made.
+func TestSettingsOfATopicAreAskedForAsLongAsAProducerWaits(t *testing.T) {
+	s := known(t)
+	op := s.ask(&message.DescribeConfig{Topic: "x"}, Target{})
+	from := s.now.Mono
+	for s.done[op].Err == nil {
+		c, _ := next[*message.DescribeConfig](s)
+		s.answer(c, &message.DescribeConfigReply{Code: message.UnknownTopicOrPartition, Detail: "this node knows none"})
+		if s.done[op].Err == nil {
+			s.pass(message.Second)
+		}
+	}
+	require.Equal(t, &Error{Problem: Refused, Code: message.UnknownTopicOrPartition, Detail: "DescribeConfig: this node knows none"}, s.done[op].Err)
+	require.Equal(t, 10*message.Second, s.now.Mono.Sub(from))
+}
+
 func TestAnAskWhoseFirstAttemptMayHaveWorkedIsUnknown(t *testing.T) {
 	s := known(t)
 	op := s.ask(&message.CreateTopic{Name: "x"}, Target{})
