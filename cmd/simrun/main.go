@@ -32,25 +32,7 @@ func ended(c sim.Class) error {
 
 func main() {
 	sim.TuneCollector()
-	root := &cobra.Command{
-		Use:   "simrun",
-		Short: "Runs clusters through simulated disasters and judges what they do.",
-		Long: `Runs clusters through simulated disasters and judges what they do.
-
-Exit codes: 0 all is well; 10 safety, 11 liveness, 12 nondeterminism, 13 too
-little got done, 14 a fault of the simulator itself, 15 a planted bug was not
-found, 16 a mark was never reached that must be, 130 interrupted before the
-end, 2 wrong usage.`,
-		SilenceUsage: true, SilenceErrors: true,
-	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
-	})
-	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
-		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), seriesCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
-	root.AddCommand(seeCommands()...)
-	plantable(root)
-	err := root.Execute()
+	err := rootCommand().Execute()
 	var v verdict
 	var planted exitCode
 	switch {
@@ -69,4 +51,26 @@ end, 2 wrong usage.`,
 		fmt.Fprintln(os.Stderr, "simrun:", err)
 		os.Exit(2)
 	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "simrun",
+		Short: "Runs clusters through simulated disasters and judges what they do.",
+		Long: `Runs clusters through simulated disasters and judges what they do.
+
+Exit codes: 0 all is well; 10 safety, 11 liveness, 12 nondeterminism, 13 too
+little got done, 14 a fault of the simulator itself, 15 a planted bug was not
+found, 16 a mark was never reached that must be, 130 interrupted before the
+end, 2 wrong usage.`,
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(runCommand(), replayCommand(), shrinkCommand(), planCommand(), determinismCommand(), hashCommand(),
+		scenarioCommand(), crashCommand(), bugsCommand(), mutateCommand(), seriesCommand(), liveCommand(), conformCommand(), mergeCommand(), listCommand())
+	root.AddCommand(seeCommands()...)
+	plantable(root)
+	return root
 }

@@ -54,6 +54,7 @@ var rooms = map[string][]string{
 	"internal/dump":     {},
 	"internal/edited":   {},
 	"internal/loopback": {},
+	"internal/shown":    {},
 	"examples/pipeline": {"client"},
 	"cmd/node":          {"internal/loopback", "server", "client", "core/client", "core/record", "core/message", "topology"},
 	"cmd/simrun":        {"internal/cputime", "internal/edited", "sim", "shrink", "witness", "witness/report", "tape", "live", "hunt", "scenarios", "topology"},
