@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/metrics"
 	"time"
@@ -17,10 +18,21 @@ type Limits struct {
 	// runs side by side. The second run of a seed counts as well. 0: none.
 	Time   time.Duration
 	Memory uint64 // of the process, in bytes; 0: none
+	// Still is how often in a row the process may be seen to have computed nothing.
+	// A run never waits, unless for a lock that somebody holds for ever. 0: as often
+	// as in 15 seconds, if Time is bounded.
+	Still int
 }
 
-// memoryEvery is how often time and memory are looked at.
-const memoryEvery = 50 * time.Millisecond
+// watchEvery is how often time and memory are looked at, which takes less than
+// watchTakes of processor time. A machine that is so busy that it does no more than
+// that for the whole process lets it have its turn all the same before stillFor
+// are over.
+const (
+	watchEvery = 50 * time.Millisecond
+	watchTakes = time.Millisecond
+	stillFor   = int(15 * time.Second / watchEvery)
+)
 
 // within runs one seed within the limits. cut says that the run was left behind:
 // it goes on in its goroutine until the process ends, so no other seed should
@@ -36,14 +48,20 @@ func (c *Campaign) within(seed uint64) (r *Result, again, cut bool) {
 		done <- func() (*Result, bool) { return r, again }
 	}()
 	begun := cputime.Used()
-	for look := time.NewTicker(memoryEvery); ; {
+	still, last := 0, begun
+	for look := time.NewTicker(watchEvery); ; {
 		select {
 		case answer := <-done:
 			look.Stop()
 			r, again = answer()
 			return r, again, false
 		case <-look.C:
-			if why := c.Limits.over((cputime.Used() - begun) / time.Duration(c.workers())); why != "" {
+			used := cputime.Used()
+			if still++; used-last > watchTakes {
+				still = 0
+			}
+			last = used
+			if why := c.Limits.over((used-begun)/time.Duration(c.workers()), still); why != "" {
 				look.Stop()
 				return &Result{Seed: seed, Class: Broken, Failure: &Failure{Invariant: "hang", Sentence: why, Cause: "a run without end"}}, false, true
 			}
@@ -52,9 +70,12 @@ func (c *Campaign) within(seed uint64) (r *Result, again, cut bool) {
 }
 
 // over says which limit is passed; empty: none.
-func (l Limits) over(took time.Duration) string {
+func (l Limits) over(took time.Duration, still int) string {
 	if l.Time > 0 && took > l.Time {
 		return fmt.Sprintf("the run did not end within %v of processor time", l.Time)
+	}
+	if l.Time > 0 && still >= cmp.Or(l.Still, stillFor) {
+		return "the run has not ended and computes nothing: it waits for a lock that nobody gives back"
 	}
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	if l.Memory > 0 {

@@ -41,9 +41,29 @@ func TestARunThatOnlyWaitsIsNotCut(t *testing.T) {
 	require.Nil(t, c.Run().Lowest)
 }
 
+// TestARunThatStandsStillIsCut: it waits for a lock, and no processor time passes.
+func TestARunThatStandsStillIsCut(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	c := &Campaign{
+		From: 1, To: 1000, Workers: 1, Limits: Limits{Time: time.Minute, Still: 6},
+		Plan: func(seed uint64) *Plan {
+			if seed == 3 {
+				<-release
+			}
+			return toyPlan(seed)
+		},
+	}
+	report := c.Run()
+	require.Equal(t, uint64(3), report.Lowest.Seed)
+	require.Equal(t, &Failure{
+		Invariant: "hang", Sentence: "the run has not ended and computes nothing: it waits for a lock that nobody gives back", Cause: "a run without end",
+	}, report.Lowest.Failure)
+}
+
 func TestMemoryIsBounded(t *testing.T) {
-	require.Equal(t, "memory grew past 0 MiB", Limits{Memory: 1}.over(0))
-	require.Empty(t, Limits{Memory: 1 << 50, Time: time.Hour}.over(time.Minute))
+	require.Equal(t, "memory grew past 0 MiB", Limits{Memory: 1}.over(0, 0))
+	require.Empty(t, Limits{Memory: 1 << 50, Time: time.Hour}.over(time.Minute, stillFor-1))
 }
 
 // toyPlan is a short plan in which little happens.
