@@ -12,7 +12,8 @@ import (
 // memberDeadlines is INV-12 for what coordinators derive from their members: one that
 // has something to give up is given a time for that, and one that has nothing to give
 // up, or not any more, is not thrown out for it. What it is asked for meanwhile does
-// not prolong the time for what it still has.
+// not prolong the time for what it still has. A static member that is away has
+// nothing that it is not meant to own: nobody is there to give it up.
 type memberDeadlines struct {
 	blind
 	beats int // heartbeats since it has looked
@@ -72,6 +73,8 @@ func (*memberDeadlines) judge(w *World, n *Node, d group.Deadline) bool {
 	switch {
 	case len(d.Revoking) == 0 && d.RevokeBy != message.Never:
 		w.fail("INV-12", n.id, "a member is to be thrown out for nothing", "node %d gives member %q of group %q a time to give up partitions, of which there are none", n.id, d.Member, d.Group)
+	case len(d.Kept) > 0:
+		w.fail("INV-12", n.id, "a member that is away keeps what others are meant to own", "node %d has member %q of group %q, which has left for a while, keep partition %s, which it is not meant to own any more", n.id, d.Member, d.Group, d.Kept[0])
 	case len(d.Revoking) > 0 && d.RevokeBy == message.Never:
 		w.fail("INV-12", n.id, "a member may keep what it is to give up", "node %d gives member %q of group %q no time to give up %d partitions", n.id, d.Member, d.Group, len(d.Revoking))
 	}

@@ -23,6 +23,17 @@ func TestDeadlinesThatDoNotFitTheirMembersAreRefused(t *testing.T) {
 	s.refused("INV-12", "no time to give up 2 partitions")
 }
 
+func TestWhatAMemberThatIsAwayKeepsFromOthersIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &memberDeadlines{}
+	away := group.Deadline{Group: "g", Member: "m", RevokeBy: message.Never}
+	o.judge(s.World, s.nodes[1], away)
+	s.passed()
+	away.Kept = []record.PartitionID{{Topic: 7, Index: 2}}
+	o.judge(s.World, s.nodes[1], away)
+	s.refused("INV-12", `has member "m" of group "g", which has left for a while, keep partition 7/2, which it is not meant to own any more`)
+}
+
 func TestWhatAMemberIsAskedForMeanwhileDoesNotProlongItsTime(t *testing.T) {
 	s := newStage(t)
 	o := &memberDeadlines{}

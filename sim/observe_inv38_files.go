@@ -4,6 +4,7 @@ import "strings"
 
 // closedFiles is INV-38 for open files: at rest no node holds a file that has no
 // name any more, nor any file twice. What is open for nothing is never closed again.
+// And for the file of marks: it has none that are held for logs that are gone.
 type closedFiles struct{ blind }
 
 func (*closedFiles) Invariant() string { return "INV-38" }
@@ -13,6 +14,8 @@ func (o *closedFiles) Rested(w *World) {
 		if n.up {
 			names, nameless := n.drive.disk.Opened()
 			o.judge(w, n, names, nameless)
+			held, logs := n.drive.store.Marked()
+			o.marked(w, n, held, logs)
 		}
 	}
 }
@@ -27,5 +30,11 @@ func (*closedFiles) judge(w *World, n *Node, names []string, nameless int) {
 			w.fail("INV-38", n.id, "a file is open twice", "node %d holds %s open %d times at rest", n.id, names[i], strings.Count(strings.Join(names, "\n")+"\n", names[i]+"\n"))
 			return
 		}
+	}
+}
+
+func (*closedFiles) marked(w *World, n *Node, held, logs int) {
+	if held != logs {
+		w.fail("INV-38", n.id, "marks are held for nothing", "node %d has %d logs at rest, and holds %d marks for logs", n.id, logs, held)
 	}
 }

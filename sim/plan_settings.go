@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/chance"
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+)
 
 // alterations are what operators do about settings and controllers while
 // everything else goes wrong. Each kind has its own switch and strength.
@@ -62,7 +66,10 @@ func (d *faultDraw) nodeSettings(everywhere bool) (set []string) {
 	}
 	around("replica-lag", t.ReplicaLag, 100*Millisecond)
 	around("fetch-wait", t.FetchWait, 10*Millisecond)
-	around("group-session-timeout", t.GroupSession, Second)
+	if around("group-session-timeout", t.GroupSession, Second); t.GroupSession > 0 && everywhere && d.r.OneIn(4) {
+		set = slices.DeleteFunc(set, func(s string) bool { return keyOf(s) == "group-session-timeout" })
+		set = append(set, "group-session-timeout=1s") // the shortest that there is
+	}
 	around("group-heartbeat-interval", t.GroupHeartbeat, 10*Millisecond)
 	if everywhere {
 		around("session-timeout", t.BrokerSession, 3*t.BrokerHeartbeat)

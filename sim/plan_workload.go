@@ -22,6 +22,7 @@ func drawClients(r *chance.Stream, p *Plan, of family) []ClientPlan {
 	d.holders()
 	d.leavers()
 	d.transactions(of.transactions)
+	d.absences()
 	return d.clients
 }
 
@@ -219,6 +220,25 @@ func (d *clientDraw) leavers() {
 		if at := d.plan.Phases.Warm + Span(r.Below(int64(d.plan.Phases.Faults/2))); leave[c.Group] {
 			c.Stop, c.Start = at, min(c.Start, at/2)
 		}
+	}
+}
+
+// absences lets a static member of some groups go away in good order, and somebody
+// else come while its place is kept: what it is not meant to own any more is free.
+func (d *clientDraw) absences() {
+	r := d.r.Split("absences")
+	for i := range len(d.clients) {
+		c := &d.clients[i]
+		if c.Role != MemberOf || c.Instance != "i0" || c.Stop > 0 || !r.OneIn(2) {
+			continue
+		}
+		c.Stop = d.plan.Phases.Warm + Span(r.Below(int64(d.plan.Phases.Faults)))
+		newcomer := *c
+		newcomer.Start, newcomer.Stop = c.Stop+Span(r.Below(int64(d.plan.Timing.GroupSession))), 0
+		if newcomer.Instance = ""; r.OneIn(2) {
+			newcomer.Instance = "newcomer"
+		}
+		d.add(newcomer)
 	}
 }
 

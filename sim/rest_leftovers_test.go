@@ -30,6 +30,15 @@ func TestWhatIsOpenForNothingIsSeen(t *testing.T) {
 	}
 }
 
+func TestMarksThatAreHeldForNothingAreSeen(t *testing.T) {
+	s := newStage(t)
+	o := &closedFiles{}
+	o.marked(s.World, s.nodes[1], 5, 5)
+	s.passed()
+	o.marked(s.World, s.nodes[1], 7, 5)
+	s.refused("INV-38", "node 1 has 5 logs at rest, and holds 7 marks for logs")
+}
+
 func TestHowLargeAChunkMayBe(t *testing.T) {
 	w := newWorld(&Plan{Topics: []TopicPlan{{Name: "t", SegmentBytes: 4096}}}, Options{})
 	topic := &metadata.Topic{Name: "t", Config: message.TopicConfig{SegmentBytes: 2048}}

@@ -10,8 +10,8 @@ import (
 
 // stray lets a message come, now and then, behind one of another controller, that is
 // not for this node, or that it cannot read: of another cluster, of which a node has
-// got an address of this one; cut short; with more in it than there may be; or of a
-// kind that only later versions know.
+// got an address of this one; cut short; with more in it than there may be; with a
+// number that does not end; or of a kind that only later versions know.
 //
 // It is judged on the spot (INV-22): whoever gets it does nothing.
 func (n *Node) stray(from message.NodeID, m message.Message) {
@@ -38,7 +38,7 @@ func (n *Node) stray(from message.NodeID, m message.Message) {
 // strayFrame makes such a message of one that is as it should be: a byte for its
 // kind, the fingerprint of the cluster as a varint, and the rest.
 func strayFrame(good []byte, below func(int) int) (frame []byte, what string) {
-	switch below(4) {
+	switch below(5) {
 	case 0:
 		mark, size := binary.Uvarint(good[1:])
 		frame = append(frame, good[0])
@@ -48,6 +48,9 @@ func strayFrame(good []byte, below func(int) int) (frame []byte, what string) {
 		return bytes.Clone(good[:below(len(good))]), "cut short"
 	case 2:
 		return append(bytes.Clone(good), make([]byte, 1+below(3))...), "longer than it may be"
+	case 3:
+		endless := bytes.Repeat([]byte{0xff}, binary.MaxVarintLen64+1)
+		return append(append([]byte{good[0]}, endless...), good[1:]...), "with a number that does not end"
 	}
 	frame = bytes.Clone(good)
 	frame[0] = byte(4 + below(252))

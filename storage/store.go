@@ -312,6 +312,16 @@ func (s *Store) guardedJournal() int64 {
 // it holds. For observers.
 func (s *Store) Cached() (counted, held int64) { return s.tail.account(s.sorted()) }
 
+// Marked is how many of the marks are held for logs, and how many logs there are. For
+// observers.
+func (s *Store) Marked() (held, logs int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.marks.mu.Lock()
+	defer s.marks.mu.Unlock()
+	return len(s.marks.slots) - 1 - len(s.marks.free), len(s.logs)
+}
+
 // Free is the number of bytes that can still be written.
 func (s *Store) Free() (int64, error) { return s.fs.Free() }
 

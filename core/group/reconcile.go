@@ -31,21 +31,22 @@ func (s *shard) retarget(g *group) {
 	for i, m := range g.seats {
 		s.writeTarget(g, m.id, sets[i])
 	}
-	for _, m := range g.seats {
-		if m.left && len(without(m.assigned, g.targets[m.id])) > 0 {
-			s.release(g, m)
-		}
-	}
+	s.release(g)
 }
 
-// release takes from a static member that is away what it is not meant to own
+// release takes from static members that are away what they are not meant to own
 // any more: nobody has it, so nobody needs to give it up.
-func (s *shard) release(g *group, m *member) {
-	v := m.memberValue
-	v.assigned = common(m.assigned, g.targets[m.id])
-	v.epoch = g.nextEpoch()
-	v.previous = v.epoch
-	s.writeMember(g, m.id, v)
+func (s *shard) release(g *group) {
+	for _, m := range g.seats {
+		if !m.left || len(without(m.assigned, g.targets[m.id])) == 0 {
+			continue
+		}
+		v := m.memberValue
+		v.assigned = common(m.assigned, g.targets[m.id])
+		v.epoch = g.nextEpoch()
+		v.previous = v.epoch
+		s.writeMember(g, m.id, v)
+	}
 }
 
 // resolve looks up the topics that the group reads, by name.

@@ -98,4 +98,5 @@ func (s *shard) mend(now message.Now, g *group) {
 	if empty {
 		s.armGroup(now, g)
 	}
+	s.release(g)
 }

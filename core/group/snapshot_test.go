@@ -160,3 +160,32 @@ func TestADecisionThatWasCutIsMended(t *testing.T) {
 		require.Equal(t, 4, owned, "cut %d: %v", cut, orders)
 	}
 }
+
+// So is one by which a static member that is away loses a part of its place, after
+// whichever batch it is cut: nobody else could give that part up.
+func TestAPlaceThatShrankIsMended(t *testing.T) {
+	for cut := 0; ; cut++ {
+		b := newBench(t, Config{Ledger: ledger.Config{MaxBatchBytes: 1}})
+		orders := b.topic("orders", 2)
+		a, z := b.process("g", "a", "orders"), b.process("g", "z", "orders")
+		a.instance = "i"
+		a.beat()
+		leave := a.request()
+		leave.MemberEpoch, leave.Owned = message.LeaveStaticEpoch, nil
+		b.ask(leave)
+		done := len(b.log)
+		b.hold = true
+		b.send(z.request())
+		if done+cut > len(b.log) {
+			require.Greater(t, cut, 3)
+			break
+		}
+		b.hold = false
+		b.log = b.log[:done+cut]
+		b.takeOver()
+		b.sound()
+		z.beat() // and joins, or learns that it has
+		z.beat()
+		require.Equal(t, parts(orders, 1), z.owned, "cut %d", cut)
+	}
+}

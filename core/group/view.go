@@ -158,6 +158,9 @@ type Deadline struct {
 	Since         message.Time         // when the shard was loaded: what is asked for is asked for anew then
 	Revoking      []record.PartitionID // what it is to give up, in order; shared, and not to be changed
 	RevokeBy      message.Time         // of the coordinator's node; Never: there is none
+	// Kept is what a static member that is away keeps from those who are meant to
+	// own it.
+	Kept []record.PartitionID
 }
 
 // EachDeadline visits the members of the groups in the shards that serve: by shard,
@@ -169,7 +172,7 @@ func (c *Coordinator) EachDeadline(visit func(d Deadline) bool) {
 		}
 		for _, name := range order.Keys(s.state.groups) {
 			for _, m := range s.state.groups[name].seats {
-				if !visit(s.deadlineOf(name, m)) {
+				if !visit(s.deadlineOf(s.state.groups[name], m)) {
 					return
 				}
 			}
@@ -188,11 +191,15 @@ func (c *Coordinator) DeadlineOf(group, member string) (Deadline, bool) {
 	if g == nil || g.members[member] == nil {
 		return Deadline{}, false
 	}
-	return s.deadlineOf(group, g.members[member]), true
+	return s.deadlineOf(g, g.members[member]), true
 }
 
-func (s *shard) deadlineOf(group string, m *member) Deadline {
-	return Deadline{Group: group, Member: m.id, Since: s.since, Revoking: m.revoking, RevokeBy: m.revokeEnds}
+func (s *shard) deadlineOf(g *group, m *member) Deadline {
+	d := Deadline{Group: g.name, Member: m.id, Since: s.since, Revoking: m.revoking, RevokeBy: m.revokeEnds}
+	if m.left {
+		d.Kept = without(m.holds(), g.targets[m.id])
+	}
+	return d
 }
 
 // Digest is a hash of the whole replicated state of a shard; ok is false while
