@@ -47,6 +47,8 @@ type partBook struct {
 	leaders    map[record.LeaderEpoch]int32
 	leftIn     map[message.NodeID]record.LeaderEpoch // who is no replica any more, or was not for a time, and since when
 	state      *message.PartitionChange              // as committed last
+	meant      [][]message.NodeID                    // replicas that it was committed to have, or to move to
+	unsure     bool                                  // it has become something in between that nobody has seen
 	shownStart record.Offset                         // the highest log start that a leader has shown to clients
 	unclean    bool                                  // an operator has given records up
 	// After an unclean election: the epoch that began with it; whether what is left is

@@ -79,6 +79,7 @@ func (o *operator) done(u *user, op *openOp, result *client.Result) {
 		o.lowered(op, result)
 		o.judgeAlter(u, op, result)
 		o.judgeElect(u, result)
+		u.world.granted(u, op, result)
 		o.open--
 		if result.Err != nil && u.world.phase <= faulting {
 			o.retry(u, op, result)

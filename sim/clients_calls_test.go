@@ -287,6 +287,34 @@ func TestABatchOfManyRecordsStaysWithinItsBound(t *testing.T) {
 	s.refused("INV-38", "a batch of 2 records and")
 }
 
+func TestAMoveThatIsGrantedAndNotCommittedIsRefused(t *testing.T) {
+	s := newStage(t)
+	s.cluster()
+	told := func(code message.Code, replicas ...message.NodeID) {
+		ask := client.Ask{Request: &message.AlterReassignments{Partitions: []message.Reassignment{{ID: part, Replicas: replicas}}}}
+		reply := &message.AlterReassignmentsReply{Partitions: []message.AlteredReassignment{{ID: part, Code: code}}}
+		s.granted(s.clients[0], &openOp{ask: ask}, &client.Result{Reply: reply})
+	}
+	book := s.book.part(part)
+	book.state = &message.PartitionChange{ID: part, PartitionEpoch: 3, Replicas: []message.NodeID{1, 2, 3}}
+	book.mean(nil, book.state)
+	told(message.None, 1, 2, 3) // it is there
+	told(message.None)          // calls one off
+	told(message.InvalidRequest, 4)
+	moving := &message.PartitionChange{ID: part, PartitionEpoch: 4, Replicas: []message.NodeID{1, 2, 3, 4}, Adding: []message.NodeID{4}, Target: []message.NodeID{4, 1, 2}}
+	book.mean(book.state, moving)
+	book.mean(moving, &message.PartitionChange{ID: part, PartitionEpoch: 5, Replicas: []message.NodeID{1, 2, 3}}) // and is called off
+	told(message.None, 4, 1, 2)
+	s.passed()
+	told(message.None, 1, 2)
+	s.refused("INV-43", "is told that partition 5/0 is on its way to replicas [1 2], which no committed change says")
+
+	s.failure = nil
+	book.mean(moving, &message.PartitionChange{ID: part, PartitionEpoch: 6, Replicas: []message.NodeID{1, 2, 3}})
+	told(message.None, 1, 2) // perhaps it was, in between
+	s.passed()
+}
+
 func TestAMoveToTooFewReplicasIsRefused(t *testing.T) {
 	s := newStage(t)
 	p := &Plan{Topics: []TopicPlan{{Name: "a", MinInsync: 2}, {Name: "b", MinInsync: 2}}, Faults: []Fault{{Kind: AlterTopic, Topic: "b"}}}

@@ -83,3 +83,13 @@ func TestAWrongTopicHasOneFaultOrAll(t *testing.T) {
 		{Name: "no/such name", Partitions: -3, ReplicationFactor: 99},
 	}, got)
 }
+
+func TestARefusalThatTellsOfATransactionIsRefused(t *testing.T) {
+	s := newStage(t)
+	told := func(m *message.DescribeTransactionReply) { s.clients[0].toldNothing(&client.Result{Reply: m}) }
+	told(message.Fail(&message.DescribeTransaction{TransactionalID: "x"}, message.TransactionalIDNotFound, "none").(*message.DescribeTransactionReply))
+	told(&message.DescribeTransactionReply{TransactionalID: "x", ID: 7, Epoch: 1, State: "Ongoing", Started: 5})
+	s.passed()
+	told(&message.DescribeTransactionReply{Code: message.TransactionalIDNotFound, TransactionalID: "x", ID: record.NoProducerID, Epoch: record.NoProducerEpoch})
+	s.refused("INV-10", `client 1 asks for the transaction of "x", is refused (TRANSACTIONAL_ID_NOT_FOUND), and is told of one all the same, begun at 0`)
+}

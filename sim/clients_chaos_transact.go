@@ -50,6 +50,17 @@ func (c *chaos) hears(op *openOp, result *client.Result) {
 	}
 }
 
+// toldNothing judges that a refusal to describe a transaction tells of none (INV-10).
+func (u *user) toldNothing(result *client.Result) {
+	m, ok := result.Reply.(*message.DescribeTransactionReply)
+	if !ok || m.Code == message.None {
+		return
+	}
+	if m.ID != record.NoProducerID || m.Epoch != record.NoProducerEpoch || m.Started != -1 || m.State != "" || m.Timeout != 0 || len(m.Partitions) > 0 {
+		u.world.fail("INV-10", 0, "a refusal tells of a transaction", "client %d asks for the transaction of %q, is refused (%v), and is told of one all the same, begun at %d", u.plan.ID, m.TransactionalID, m.Code, m.Started)
+	}
+}
+
 func (c *chaos) meets(a acquaintance) {
 	if i := slices.IndexFunc(c.known, func(b acquaintance) bool { return b.name == a.name }); i >= 0 {
 		c.known[i] = a

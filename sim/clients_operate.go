@@ -71,6 +71,27 @@ func (c *chaos) moved(u *user, op *openOp, result *client.Result) {
 	}
 }
 
+// granted judges that a move that somebody is told of as begun has been committed as
+// it was asked for (INV-43): all else rests on that.
+func (w *World) granted(u *user, op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	asked, ok := ask.Request.(*message.AlterReassignments)
+	m, _ := result.Reply.(*message.AlterReassignmentsReply)
+	if !ok || m == nil || len(m.Partitions) != len(asked.Partitions) || m.Code != message.None {
+		return
+	}
+	for i, p := range m.Partitions {
+		to := asked.Partitions[i].Replicas
+		if p.Code != message.None || len(to) == 0 {
+			continue
+		}
+		if part := w.book.parts[p.ID]; part != nil && part.state != nil && !part.unsure && !part.meantToBe(to) {
+			w.fail("INV-43", 0, "a move is granted and not begun", "client %d is told that partition %s is on its way to replicas %v, which no committed change says", u.plan.ID, p.ID, to)
+			return
+		}
+	}
+}
+
 // keptMinInsync is the min.insync of a topic that is never altered; 0: of others.
 func (p *Plan) keptMinInsync(name string) int {
 	if slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == AlterTopic && f.Topic == name }) {

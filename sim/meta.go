@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
@@ -92,6 +94,7 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 			w.atlas.begins(part, state)
 		}
 		m.changed = append(m.changed, partChange{part, part.state, state})
+		part.mean(part.state, state)
 		w.markChange(part.state, state)
 		if begunUncleanly(part.state, state) {
 			if r := part.at(int32(state.Leader)); !part.unclean && (r == nil || r.durable < part.high) {
@@ -124,6 +127,20 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		}
 	}
 	m.brokers = append(m.brokers[:0], image.Brokers()...)
+}
+
+// mean notes where a partition is meant to be.
+func (p *partBook) mean(old, new *message.PartitionChange) {
+	p.unsure = p.unsure || old != nil && new.PartitionEpoch > old.PartitionEpoch+1
+	for _, set := range [][]message.NodeID{metadata.Original(new), new.Target} {
+		if len(set) > 0 && !p.meantToBe(set) {
+			p.meant = append(p.meant, set)
+		}
+	}
+}
+
+func (p *partBook) meantToBe(at []message.NodeID) bool {
+	return slices.ContainsFunc(p.meant, func(set []message.NodeID) bool { return slices.Equal(set, at) })
 }
 
 // made notes a topic that was made, or grown.

@@ -79,9 +79,10 @@ func drawMore(r *chance.Stream, p *Plan) {
 
 // drawDiscoveries lets nodes start again while there still is what their recovery
 // should find: voters whose journal is damaged, and every other one of those of
-// which something beside the records is, before it is written anew.
-func drawDiscoveries(r *chance.Stream, faults []Fault) (more []Fault) {
-	beside := r.Split("beside")
+// which something beside the records is, before it is written anew. What was written
+// anew may have to last: then there are other leaders, and another start.
+func drawDiscoveries(r *chance.Stream, p *Plan, faults []Fault) (more []Fault) {
+	beside, lasts := r.Split("beside"), r.Split("lasts")
 	for i := range faults {
 		f := &faults[i]
 		crash := Fault{For: 50 * Millisecond, Kind: Crash, Node: f.Node, Target: f.Target}
@@ -90,6 +91,14 @@ func drawDiscoveries(r *chance.Stream, faults []Fault) (more []Fault) {
 			crash.At = f.At + Span(r.Below(int64(f.For/2)))
 		case f.Kind == DamageFile && beside.OneIn(2):
 			crash.At = f.At + Span(beside.Between(1, 300))*Millisecond
+			if again := crash; lasts.OneIn(2) {
+				led := crash.At + Span(lasts.Between(500, 3000))*Millisecond
+				for i := range p.Topics {
+					more = append(more, Fault{At: led, Kind: MoveLeader, Topic: p.Topics[i].Name})
+				}
+				again.At = led + Span(lasts.Between(200, 2000))*Millisecond
+				more = append(more, again)
+			}
 		default:
 			continue
 		}

@@ -106,7 +106,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawRelapses(r.Split("relapses"), p)...)
 	faults = append(faults, drawRareFaults(r.Split("rare"), faults)...)
 	faults = append(faults, drawTransactionDeaths(r.Split("transaction deaths"), p)...)
-	faults = append(faults, drawDiscoveries(r.Split("discoveries"), faults)...)
+	faults = append(faults, drawDiscoveries(r.Split("discoveries"), p, faults)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:
