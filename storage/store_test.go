@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"slices"
 	"testing"
 
@@ -57,6 +58,25 @@ func TestOneCopyOfTheIdentityIsEnoughAndNoneIsAnError(t *testing.T) {
 	_, _, err := Open(d, small, 1)
 	require.ErrorIs(t, err, ErrIdentityLost)
 }
+
+// A folder that cannot be listed is not taken for an empty one: it would be given a
+// new identity, over all that it holds.
+func TestAFolderThatCannotBeListedIsNotTakenForAFreshOne(t *testing.T) {
+	d, s := newStore(t, small)
+	do(t, s, effect.CreateLog{Log: logA})
+	require.NoError(t, s.Close(false))
+	require.NoError(t, d.Remove(identityName))
+	require.NoError(t, d.Remove(identityCopy))
+	before := files(t, d, "")
+	_, _, err := Open(unlisted{d}, small, 1)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.Equal(t, before, files(t, d, ""))
+}
+
+// unlisted is a folder whose names cannot be read.
+type unlisted struct{ vfs.FS }
+
+func (unlisted) ReadDir(string) ([]vfs.Entry, error) { return nil, fs.ErrPermission }
 
 func TestWhatWasAppendedIsReadFromMemoryAndFromDisk(t *testing.T) {
 	for name, cache := range map[string]int64{"memory": 1 << 20, "disk": -1, "both": 700} {

@@ -181,6 +181,32 @@ func TestARefusedMemberCountsUntilNoCopyOfTheProposalCanBeTaken(t *testing.T) {
 	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
 }
 
+// Who is refused the in-sync set as it stands, since a member of it has just become
+// ineligible, asks again when its time has come, and not with each answer: the
+// metadata will tell who leaves.
+func TestARefusalOfTheInSyncSetAsItStandsIsNotAnsweredAtOnce(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2, 3)
+	w.setISR(p0, 1, 2)
+	w.holdAlters = true
+	w.run()
+	l := w.node(1)
+	w.refuse[2], w.refuse[3] = true, true
+	w.decide(l)
+	require.Equal(t, []message.Member{{Node: 1, Epoch: 1}, {Node: 2, Epoch: 2}}, l.alters[0].ISR, "the ISR as it stands")
+	w.decide(l)
+	require.Empty(t, l.alters)
+	w.pass(500 * message.Millisecond)
+	require.Len(t, l.alters, 1)
+	w.decide(l)
+	require.Empty(t, l.alters)
+
+	clear(w.refuse)
+	w.holdAlters = false
+	w.pass(2 * message.Second)
+	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
+}
+
 // KIP-841, KAFKA-13916: a fenced broker, or one that is shutting down, is not
 // even proposed.
 func TestAnUnavailableBrokerIsNotProposed(t *testing.T) {
