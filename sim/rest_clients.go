@@ -37,16 +37,27 @@ func (w *World) hindered(u *user) bool {
 	if !u.plan.Role.transacts() {
 		return false
 	}
-	into := u.plan.Topics
-	if u.plan.Role == Worker {
-		into = u.plan.Into
-	}
-	for _, name := range into {
+	for _, name := range u.plan.publishesTo() {
 		if t := w.newest().TopicNamed(name); t != nil && slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.partitionForsaken(p.ID) }) {
 			return true
 		}
 	}
 	return w.transactionsGivenUp(u.plan.Transactional) || u.plan.Role == Worker && w.shardForsaken(u.plan.Group)
+}
+
+// publishesTo are the topics into which one that makes transactions publishes.
+func (c *ClientPlan) publishesTo() []string {
+	if c.Role == Worker {
+		return c.Into
+	}
+	return c.Topics
+}
+
+// attempts says that a client of whom that is told is hindered and still runs. It may
+// begin a transaction whenever it likes, and nobody can wait for a moment without one: it
+// is not at rest that they all have ended before it is dismissed, but after that.
+func (w *World) attempts(of func(*ClientPlan) bool) bool {
+	return slices.ContainsFunc(w.clients, func(u *user) bool { return u.up && of(u.plan) && w.hindered(u) })
 }
 
 // stillMoves is the unrest of those who may never come to the end of their work, and

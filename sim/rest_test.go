@@ -179,19 +179,20 @@ func TestWhoMayGoOnForEverIsEndedBeforeTheLastReading(t *testing.T) {
 		name    string
 		given   func(s *stage) // what was given up
 		leaving []int
+		trying  []int // those of them whose open transactions nobody waits for meanwhile
 	}{
-		{"nothing was given up", func(*stage) {}, nil},
+		{"nothing was given up", func(*stage) {}, nil, nil},
 		{"what one coordinator has decided", func(s *stage) {
 			s.book.part(record.PartitionID{Topic: decisions, Index: txn.Shard("a", 2)}).unclean = true
-		}, []int{1, 2, 3, 4}},
+		}, []int{1, 2, 3, 4}, []int{1, 2}},
 		{"all replicas of where the workers publish", func(s *stage) {
 			p := s.book.part(record.PartitionID{Topic: out})
 			p.unclean, p.state = true, &message.PartitionChange{}
-		}, []int{2, 3, 4}},
+		}, []int{2, 3, 4}, []int{2, 3}},
 		{"all replicas of the shard of the group", func(s *stage) {
 			p := s.book.part(record.PartitionID{Topic: positions})
 			p.unclean, p.state = true, &message.PartitionChange{}
-		}, []int{2, 3, 4}},
+		}, []int{2, 3, 4}, []int{2, 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t)
@@ -221,7 +222,17 @@ func TestWhoMayGoOnForEverIsEndedBeforeTheLastReading(t *testing.T) {
 				s.clients = append(s.clients, u)
 			}
 			c.given(s)
+			trying := func() (list []int) {
+				for _, u := range s.clients {
+					if s.attempts(func(p *ClientPlan) bool { return p.ID == u.plan.ID }) {
+						list = append(list, u.plan.ID)
+					}
+				}
+				return list
+			}
+			require.Equal(t, c.trying, trying())
 			require.Equal(t, len(c.leaving) > 0, s.dismiss())
+			require.Empty(t, trying(), "what they have left open is to end")
 			var left []int
 			for _, u := range s.clients {
 				if !u.up {

@@ -36,7 +36,8 @@ const (
 // transactionUnrest is INV-33: every transaction has ended everywhere, by its
 // producer or by its time limit: with its coordinator, in the logs, and in the
 // positions of groups; and nobody waits for a coordinator. What was given up with
-// records of a coordinator, of a log or of a group may stay open for good.
+// records of a coordinator, of a log or of a group may stay open for good; what one
+// has open who may never come to an end, until it is dismissed.
 func (w *World) transactionUnrest(add complain) {
 	if !w.transacted {
 		return
@@ -59,7 +60,7 @@ func (w *World) transactionUnrest(add complain) {
 			continue
 		}
 		c.Groups().EachPending(func(_ int32, p group.Pending) bool {
-			if !w.shardGivenUp(p.Group) {
+			if !w.shardGivenUp(p.Group) && !w.attempts(func(c *ClientPlan) bool { return c.Group == p.Group }) {
 				add(openPosition, "node %d keeps for group %q a position of producer %d in partition %s", n.id, p.Group, p.ID, p.Partition)
 			}
 			return true
@@ -68,11 +69,15 @@ func (w *World) transactionUnrest(add complain) {
 	var of replica.View
 	for state := range w.newest().Partitions() {
 		part := w.book.part(state.ID)
+		here := func(c *ClientPlan) bool {
+			t := w.newest().Topic(state.ID.Topic)
+			return t != nil && slices.Contains(c.publishesTo(), t.Name)
+		}
 		leader := w.replicaAt(part, state.Leader, &of)
 		if leader != nil && leader.Unverified > 0 {
 			add(unverifiedRecords, "%d batches in %s", leader.Unverified, w.tellPartition(state))
 		}
-		if leader != nil && leader.LastStable != leader.HighWatermark && !w.mayStayOpen(part) {
+		if leader != nil && leader.LastStable != leader.HighWatermark && !w.mayStayOpen(part) && !w.attempts(here) {
 			add(unstableRecords, "all below %d is stable, and %d is committed, in %s", leader.LastStable, leader.HighWatermark, w.tellPartition(state))
 		}
 	}
@@ -86,6 +91,7 @@ func (w *World) undecided(add complain, n *Node, c *core.Node) {
 		switch {
 		case prepared(t.Phase) && slices.ContainsFunc(t.Partitions, w.partitionForsaken):
 			unwritable = true
+		case w.attempts(func(p *ClientPlan) bool { return p.Transactional == t.TransactionalID }):
 		case t.Phase == txn.Ongoing || prepared(t.Phase):
 			add(openTransaction, "node %d has that of %q, %v, in shard %d as %v with the partitions %v", n.id, t.TransactionalID, t.Now, shard, t.Phase, t.Partitions)
 		}
