@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -46,7 +47,7 @@ func drawHistory(t *rapid.T, s *situation) {
 			index := int32(rapid.IntRange(0, 8).Draw(t, "index"))
 			s.claimants[who].kept = append(s.claimants[who].kept, record.PartitionID{Topic: record.TopicID(topic), Index: index})
 		}
-		s.claimants[who].kept = sorted(s.claimants[who].kept)
+		s.claimants[who].kept = order.Set(s.claimants[who].kept)
 	}
 }
 
@@ -55,7 +56,7 @@ func drawHistory(t *rapid.T, s *situation) {
 func requireWhole(t require.TestingT, s situation, sets [][]record.PartitionID) {
 	owned := map[record.PartitionID]int{}
 	for who, set := range sets {
-		require.True(t, isSet(set))
+		require.True(t, order.IsSet(set))
 		for _, p := range set {
 			owned[p]++
 			topic := int(p.Topic) - 10
@@ -108,7 +109,7 @@ func TestAssignmentIsWholeBalancedStableAndDeterministic(t *testing.T) {
 func moves(before, after [][]record.PartitionID) int {
 	moved := 0
 	for who, set := range before {
-		moved += len(without(set, after[who]))
+		moved += len(order.Without(set, after[who]))
 	}
 	return moved
 }
@@ -220,10 +221,10 @@ func TestAChainOfHandOversEvensThingsOut(t *testing.T) {
 	topics := []topicRow{{name: "a", id: 1, partitions: 6, ok: true}, {name: "b", id: 2, partitions: 3, ok: true}}
 	sets := assign(topics, []claimant{
 		{topics: []int{0}, kept: parts(1, 0, 1, 2, 3)},
-		{topics: []int{0, 1}, kept: union(parts(1, 4, 5), parts(2, 0))},
+		{topics: []int{0, 1}, kept: order.Union(parts(1, 4, 5), parts(2, 0))},
 		{topics: []int{1}, kept: parts(2, 1, 2)},
 	})
-	require.Equal(t, [][]record.PartitionID{parts(1, 0, 1, 2), union(parts(1, 3, 4, 5), nil), parts(2, 0, 1, 2)}, sets)
+	require.Equal(t, [][]record.PartitionID{parts(1, 0, 1, 2), order.Union(parts(1, 3, 4, 5), nil), parts(2, 0, 1, 2)}, sets)
 }
 
 func BenchmarkAJoinToAThousandMembers(b *testing.B) {

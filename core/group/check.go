@@ -1,6 +1,7 @@
 package group
 
 import (
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -18,13 +19,13 @@ const (
 const maxRebalance = 24 * message.Hour
 
 // check looks at a request as far as the state does not matter.
-func (c *Coordinator) check(m message.Request) *refusal {
+func (c *Coordinator) check(m message.Request) *ledger.Refusal {
 	switch m := m.(type) {
 	case *message.GroupHeartbeat:
 		return c.checkHeartbeat(m)
 	case *message.CommitOffsets:
 		if m.Member == "" && m.MemberEpoch >= 0 {
-			return refused(message.UnknownMemberID, "a commit with a member epoch needs the member's id")
+			return ledger.Refused(message.UnknownMemberID, "a commit with a member epoch needs the member's id")
 		}
 	case *message.CommitTransactionOffsets:
 		return checkTransaction(m)
@@ -32,51 +33,51 @@ func (c *Coordinator) check(m message.Request) *refusal {
 	return nil
 }
 
-func checkTransaction(m *message.CommitTransactionOffsets) *refusal {
+func checkTransaction(m *message.CommitTransactionOffsets) *ledger.Refusal {
 	switch {
 	case m.Member == "" && m.MemberEpoch >= 0:
-		return refused(message.UnknownMemberID, "a commit with a member epoch needs the member's id")
+		return ledger.Refused(message.UnknownMemberID, "a commit with a member epoch needs the member's id")
 	case m.TransactionalID == "" || len(m.TransactionalID) > maxName:
-		return refused(message.InvalidRequest, "a transactional id has 1 to %d bytes; this one has %d", maxName, len(m.TransactionalID))
+		return ledger.Refused(message.InvalidRequest, "a transactional id has 1 to %d bytes; this one has %d", maxName, len(m.TransactionalID))
 	case m.ID < 0 || m.Epoch < 0:
-		return refused(message.InvalidRequest, "producer %d with epoch %d: a transaction needs the id and the epoch that its coordinator gave out", m.ID, m.Epoch)
+		return ledger.Refused(message.InvalidRequest, "producer %d with epoch %d: a transaction needs the id and the epoch that its coordinator gave out", m.ID, m.Epoch)
 	case len(m.Offsets) == 0:
-		return refused(message.InvalidRequest, "a commit names at least one position")
+		return ledger.Refused(message.InvalidRequest, "a commit names at least one position")
 	}
 	return nil
 }
 
-func (c *Coordinator) checkHeartbeat(m *message.GroupHeartbeat) *refusal {
+func (c *Coordinator) checkHeartbeat(m *message.GroupHeartbeat) *ledger.Refusal {
 	switch {
 	case m.Member == "" || len(m.Member) > maxID:
-		return refused(message.InvalidRequest, "a member id has 1 to %d bytes; this one has %d", maxID, len(m.Member))
+		return ledger.Refused(message.InvalidRequest, "a member id has 1 to %d bytes; this one has %d", maxID, len(m.Member))
 	case len(m.Instance) > maxName:
-		return refused(message.InvalidRequest, "an instance id has at most %d bytes; this one has %d", maxName, len(m.Instance))
+		return ledger.Refused(message.InvalidRequest, "an instance id has at most %d bytes; this one has %d", maxName, len(m.Instance))
 	case m.MemberEpoch < message.LeaveStaticEpoch:
-		return refused(message.InvalidRequest, "a member epoch is %d or above; this one is %d", message.LeaveStaticEpoch, m.MemberEpoch)
+		return ledger.Refused(message.InvalidRequest, "a member epoch is %d or above; this one is %d", message.LeaveStaticEpoch, m.MemberEpoch)
 	case m.MemberEpoch == message.LeaveStaticEpoch && m.Instance == "":
-		return refused(message.InvalidRequest, "only a static member can leave for a while: an instance id is needed")
+		return ledger.Refused(message.InvalidRequest, "only a static member can leave for a while: an instance id is needed")
 	case m.MemberEpoch == message.JoinEpoch && len(m.Owned) > 0:
-		return refused(message.InvalidRequest, "a member that joins must own nothing; this one names %d partitions", len(m.Owned))
+		return ledger.Refused(message.InvalidRequest, "a member that joins must own nothing; this one names %d partitions", len(m.Owned))
 	case len(m.Topics) > maxTopics:
-		return refused(message.InvalidRequest, "a member subscribes to at most %d topics; this one to %d", maxTopics, len(m.Topics))
+		return ledger.Refused(message.InvalidRequest, "a member subscribes to at most %d topics; this one to %d", maxTopics, len(m.Topics))
 	case m.SessionTimeout != 0 && (m.SessionTimeout < c.cfg.MinSessionTimeout || m.SessionTimeout > c.cfg.MaxSessionTimeout):
-		return refused(message.InvalidRequest, "a session timeout is from %d ms to %d ms; this one is %d ms",
+		return ledger.Refused(message.InvalidRequest, "a session timeout is from %d ms to %d ms; this one is %d ms",
 			c.cfg.MinSessionTimeout/message.Millisecond, c.cfg.MaxSessionTimeout/message.Millisecond, m.SessionTimeout/message.Millisecond)
 	case m.RebalanceTimeout < 0:
-		return refused(message.InvalidRequest, "a rebalance timeout cannot be negative")
+		return ledger.Refused(message.InvalidRequest, "a rebalance timeout cannot be negative")
 	case m.RebalanceTimeout > maxRebalance:
-		return refused(message.InvalidRequest, "a rebalance timeout is at most %d ms; this one is %d ms",
+		return ledger.Refused(message.InvalidRequest, "a rebalance timeout is at most %d ms; this one is %d ms",
 			maxRebalance/message.Millisecond, m.RebalanceTimeout/message.Millisecond)
 	}
 	for _, topic := range m.Topics {
 		if topic == "" || len(topic) > maxName {
-			return refused(message.InvalidTopic, "a topic's name has 1 to %d bytes; one of the subscription has %d", maxName, len(topic))
+			return ledger.Refused(message.InvalidTopic, "a topic's name has 1 to %d bytes; one of the subscription has %d", maxName, len(topic))
 		}
 	}
 	for _, p := range m.Owned {
 		if p.Index < 0 {
-			return refused(message.InvalidRequest, "partition %v does not exist", p)
+			return ledger.Refused(message.InvalidRequest, "partition %v does not exist", p)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/ledger"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -19,7 +20,7 @@ func samples() []change {
 		{key{kind: kindGroup, group: "g"}, groupValue{epoch: 9, emptySince: occupied}},
 		{key{kind: kindMember, group: "g", member: "m"}, memberValue{
 			instance: "i", session: 45e9, rebalance: 300e9, topics: []string{"a", "b"}, epoch: 5, previous: 4,
-			assigned: union(parts(3, 0, 1, 7), parts(900, 2)), revoking: parts(4, 0), left: true,
+			assigned: order.Union(parts(3, 0, 1, 7), parts(900, 2)), revoking: parts(4, 0), left: true,
 		}},
 		{key{kind: kindMember, group: "g", member: "m"}, nil},
 		{key{kind: kindTarget, group: "g", member: "m"}, targetValue{parts(3, 0, 5)}},

@@ -3,14 +3,16 @@ package group
 import (
 	"slices"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // heartbeat decides a GroupHeartbeat: join, leave, or go on.
 func (s *shard) heartbeat(now message.Now, r *message.GroupHeartbeat) message.Reply {
 	var reply *message.GroupHeartbeatReply
-	var no *refusal
+	var no *ledger.Refusal
 	switch r.MemberEpoch {
 	case message.JoinEpoch:
 		reply, no = s.join(now, r)
@@ -22,27 +24,27 @@ func (s *shard) heartbeat(now message.Now, r *message.GroupHeartbeat) message.Re
 		reply, no = s.beat(now, r)
 	}
 	if no != nil {
-		return message.Fail(r, no.code, no.detail)
+		return message.Fail(r, no.Code, no.Detail)
 	}
 	return reply
 }
 
 // sender finds the member that a heartbeat comes from, and refuses what comes
 // from a process whose place another one has taken (KIP-345).
-func (s *shard) sender(r *message.GroupHeartbeat) (*group, *member, *refusal) {
+func (s *shard) sender(r *message.GroupHeartbeat) (*group, *member, *ledger.Refusal) {
 	g := s.state.groups[r.Group]
 	if g == nil {
-		return nil, nil, refused(message.UnknownMemberID, "group %q has no members: join again with epoch 0", r.Group)
+		return nil, nil, ledger.Refused(message.UnknownMemberID, "group %q has no members: join again with epoch 0", r.Group)
 	}
 	if other := g.instances[r.Instance]; other != nil && other.id != r.Member {
-		return nil, nil, refused(message.FencedInstanceID, "instance %q is member %q now; this process must stop", r.Instance, other.id)
+		return nil, nil, ledger.Refused(message.FencedInstanceID, "instance %q is member %q now; this process must stop", r.Instance, other.id)
 	}
 	m := g.members[r.Member]
 	switch {
 	case m == nil:
-		return nil, nil, refused(message.UnknownMemberID, "member %q is not in group %q any more: join again with epoch 0", r.Member, r.Group)
+		return nil, nil, ledger.Refused(message.UnknownMemberID, "member %q is not in group %q any more: join again with epoch 0", r.Member, r.Group)
 	case r.Instance != "" && r.Instance != m.instance:
-		return nil, nil, refused(message.InvalidRequest, "member %q joined as instance %q, not %q", m.id, m.instance, r.Instance)
+		return nil, nil, ledger.Refused(message.InvalidRequest, "member %q joined as instance %q, not %q", m.id, m.instance, r.Instance)
 	}
 	return g, m, nil
 }
@@ -51,7 +53,7 @@ func (s *shard) sender(r *message.GroupHeartbeat) (*group, *member, *refusal) {
 // before the present one comes from a member that has not got the last reply:
 // it is told the same again, and what it says about its partitions confirms
 // nothing (KIP-848).
-func (s *shard) beat(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *refusal) {
+func (s *shard) beat(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *ledger.Refusal) {
 	g, m, no := s.sender(r)
 	if no != nil {
 		return nil, no
@@ -59,21 +61,21 @@ func (s *shard) beat(now message.Now, r *message.GroupHeartbeat) (*message.Group
 	current := r.MemberEpoch == m.epoch
 	switch {
 	case m.left:
-		return nil, refused(message.FencedMemberEpoch, "static member %q has left: join again with epoch 0", m.id)
+		return nil, ledger.Refused(message.FencedMemberEpoch, "static member %q has left: join again with epoch 0", m.id)
 	case !current && r.MemberEpoch != m.previous:
-		return nil, refused(message.FencedMemberEpoch, "member %q is at epoch %d, not %d: join again with epoch 0", m.id, m.epoch, r.MemberEpoch)
+		return nil, ledger.Refused(message.FencedMemberEpoch, "member %q is at epoch %d, not %d: join again with epoch 0", m.id, m.epoch, r.MemberEpoch)
 	}
 	told := r.Full || r.Owned != nil
-	owned := sorted(r.Owned)
-	if stray := without(owned, m.holds()); len(stray) > 0 {
-		return nil, refused(message.FencedMemberEpoch, "member %q names partition %v, which it does not own: join again with epoch 0", m.id, stray[0])
+	owned := order.Set(r.Owned)
+	if stray := order.Without(owned, m.holds()); len(stray) > 0 {
+		return nil, ledger.Refused(message.FencedMemberEpoch, "member %q names partition %v, which it does not own: join again with epoch 0", m.id, stray[0])
 	}
 	s.refresh(now, m)
 	s.update(now, g, m, r)
 	if current {
 		still := m.revoking
 		if told {
-			still = common(m.revoking, owned)
+			still = order.Common(m.revoking, owned)
 		}
 		s.reconcile(now, g, m, still)
 	}
@@ -133,7 +135,7 @@ func subscription(topics []string) []string {
 }
 
 // leave ends a membership for good.
-func (s *shard) leave(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *refusal) {
+func (s *shard) leave(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *ledger.Refusal) {
 	g, m, no := s.sender(r)
 	if no != nil {
 		return nil, no
@@ -146,7 +148,7 @@ func (s *shard) leave(now message.Now, r *message.GroupHeartbeat) (*message.Grou
 // leaveStatic lets a static member go while its place is kept until its session
 // runs out or another process joins under its instance id. The process owns
 // nothing any more, so what it was to give up is free.
-func (s *shard) leaveStatic(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *refusal) {
+func (s *shard) leaveStatic(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *ledger.Refusal) {
 	g, m, no := s.sender(r)
 	if no != nil {
 		return nil, no
@@ -154,7 +156,7 @@ func (s *shard) leaveStatic(now message.Now, r *message.GroupHeartbeat) (*messag
 	if !m.left {
 		v := m.memberValue
 		v.left = true
-		v.assigned, v.revoking = common(v.assigned, g.targets[m.id]), nil
+		v.assigned, v.revoking = order.Common(v.assigned, g.targets[m.id]), nil
 		v.epoch = g.nextEpoch()
 		v.previous = v.epoch
 		s.writeMember(g, m.id, v)

@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
@@ -10,7 +11,7 @@ import (
 // get the reply to an earlier join, or lost its state: it is told where it
 // stands. That confirms nothing, since a join may also arrive late, from before
 // the member got its partitions.
-func (s *shard) join(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *refusal) {
+func (s *shard) join(now message.Now, r *message.GroupHeartbeat) (*message.GroupHeartbeatReply, *ledger.Refusal) {
 	g := s.state.groups[r.Group]
 	var same, static *member
 	if g != nil {
@@ -21,18 +22,18 @@ func (s *shard) join(now message.Now, r *message.GroupHeartbeat) (*message.Group
 	}
 	switch {
 	case same != nil && same.instance != r.Instance:
-		return nil, refused(message.InvalidRequest, "member %q is in the group as instance %q, not %q", same.id, same.instance, r.Instance)
+		return nil, ledger.Refused(message.InvalidRequest, "member %q is in the group as instance %q, not %q", same.id, same.instance, r.Instance)
 	case same != nil && same.left:
 		s.replace(now, g, same, r)
 	case same != nil:
 		s.refresh(now, same)
 		s.update(now, g, same, fullOf(r))
 	case static != nil && !static.left:
-		return nil, refused(message.UnreleasedInstanceID, "instance %q is held by member %q, which has neither left nor run out of its session", r.Instance, static.id)
+		return nil, ledger.Refused(message.UnreleasedInstanceID, "instance %q is held by member %q, which has neither left nor run out of its session", r.Instance, static.id)
 	case static != nil:
 		s.replace(now, g, static, r)
 	case g != nil && len(g.seats) >= s.home.cfg.MaxMembers:
-		return nil, refused(message.GroupMaxSizeReached, "group %q has %d members, as many as it may have", r.Group, len(g.seats))
+		return nil, ledger.Refused(message.GroupMaxSizeReached, "group %q has %d members, as many as it may have", r.Group, len(g.seats))
 	default:
 		s.admit(now, r)
 	}

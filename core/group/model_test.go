@@ -10,6 +10,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -358,7 +359,7 @@ func (w *world) check() {
 		}
 		m := g.members[a.id]
 		if a.epoch == m.epoch || a.epoch == m.previous {
-			require.Empty(w.rt, without(a.owned, m.holds()), "%s reads what the coordinator may give to others", a.id)
+			require.Empty(w.rt, order.Without(a.owned, m.holds()), "%s reads what the coordinator may give to others", a.id)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (s *shard) pend(now message.Now, r *message.CommitTransactionOffsets) messa
 	g := s.state.groups[r.Group]
 	m, no := s.mayPend(g, r)
 	if no != nil {
-		return message.Fail(r, no.code, no.detail)
+		return message.Fail(r, no.Code, no.Detail)
 	}
 	reply := &message.CommitTransactionOffsetsReply{Offsets: make([]message.CommittedOffset, len(r.Offsets))}
 	var by turn
@@ -60,16 +60,16 @@ func (s *shard) writePending(g *group, producer record.ProducerID, id record.Par
 
 // mayPend finds who commits, when neither the group nor the producer's markers
 // forbid it.
-func (s *shard) mayPend(g *group, r *message.CommitTransactionOffsets) (*member, *refusal) {
+func (s *shard) mayPend(g *group, r *message.CommitTransactionOffsets) (*member, *ledger.Refusal) {
 	m, code := s.committer(g, r.Member, r.MemberEpoch)
 	if code != message.None {
-		return nil, &refusal{code, ""}
+		return nil, &ledger.Refusal{Code: code}
 	}
 	if f := s.state.fences[r.ID]; f != nil && f.epoch > r.Epoch {
-		return nil, refused(message.InvalidProducerEpoch, "the transaction of producer %d with epoch %d has ended: the producer is at epoch %d", r.ID, r.Epoch, f.epoch)
+		return nil, ledger.Refused(message.InvalidProducerEpoch, "the transaction of producer %d with epoch %d has ended: the producer is at epoch %d", r.ID, r.Epoch, f.epoch)
 	}
 	if epoch, open := s.state.openEpoch(r.ID); open && epoch != r.Epoch {
-		return nil, refused(message.ConcurrentTransactions, "the end of the transaction of producer %d with epoch %d is being written; try again", r.ID, epoch)
+		return nil, ledger.Refused(message.ConcurrentTransactions, "the end of the transaction of producer %d with epoch %d is being written; try again", r.ID, epoch)
 	}
 	return m, nil
 }

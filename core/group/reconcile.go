@@ -38,11 +38,11 @@ func (s *shard) retarget(g *group) {
 // any more: nobody has it, so nobody needs to give it up.
 func (s *shard) release(g *group) {
 	for _, m := range g.seats {
-		if !m.left || len(without(m.assigned, g.targets[m.id])) == 0 {
+		if !m.left || len(order.Without(m.assigned, g.targets[m.id])) == 0 {
 			continue
 		}
 		v := m.memberValue
-		v.assigned = common(m.assigned, g.targets[m.id])
+		v.assigned = order.Common(m.assigned, g.targets[m.id])
 		v.epoch = g.nextEpoch()
 		v.previous = v.epoch
 		s.writeMember(g, m.id, v)
@@ -87,13 +87,13 @@ func (s *shard) reconcile(now message.Now, g *group, m *member, still []record.P
 	}
 	target := g.targets[m.id]
 	v := m.memberValue
-	v.assigned = union(common(m.assigned, target), s.grantable(g, m, target, still))
-	v.revoking = union(still, without(m.assigned, target))
+	v.assigned = order.Union(order.Common(m.assigned, target), s.grantable(g, m, target, still))
+	v.revoking = order.Union(still, order.Without(m.assigned, target))
 	if slices.Equal(v.assigned, m.assigned) && slices.Equal(v.revoking, m.revoking) {
 		return
 	}
 	v.previous, v.epoch = m.epoch, g.nextEpoch()
-	asked := len(common(m.revoking, v.revoking)) > 0
+	asked := len(order.Common(m.revoking, v.revoking)) > 0
 	s.writeMember(g, m.id, v)
 	if !asked {
 		s.watchRevocation(now, m)
@@ -106,7 +106,7 @@ func (s *shard) grantable(g *group, m *member, target, still []record.PartitionI
 	var free []record.PartitionID
 	for _, p := range target {
 		holder, held := g.holders[p]
-		if !held || holder == m.id && contains(m.revoking, p) && !contains(still, p) {
+		if !held || holder == m.id && order.Contains(m.revoking, p) && !order.Contains(still, p) {
 			free = append(free, p)
 		}
 	}

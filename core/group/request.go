@@ -1,8 +1,6 @@
 package group
 
 import (
-	"fmt"
-
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
@@ -18,7 +16,7 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 	}
 	name, known := groupOf(m)
 	if !known {
-		c.refuse(token, m, refusal{message.InvalidRequest, fmt.Sprintf("a group coordinator does not answer %v", m.Kind())}, out)
+		out.Refuse(token, m, ledger.Refused(message.InvalidRequest, "a group coordinator does not answer %v", m.Kind()))
 		return
 	}
 	s, no := c.serves(name)
@@ -26,7 +24,7 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 		no = c.check(m)
 	}
 	if no != nil {
-		c.refuse(token, m, *no, out)
+		out.Refuse(token, m, no)
 		return
 	}
 	switch m := m.(type) {
@@ -41,44 +39,12 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 	c.collect(out)
 }
 
-// refusal is why a request is not granted.
-type refusal struct {
-	code   message.Code
-	detail string
-}
-
-func refused(code message.Code, format string, args ...any) *refusal {
-	return &refusal{code, fmt.Sprintf(format, args...)}
-}
-
-// refuse answers at once; only for what shows nothing of a shard's state.
-func (c *Coordinator) refuse(token message.Token, m message.Request, r refusal, out *Out) {
-	out.Replies = append(out.Replies, Reply{Token: token, Msg: message.Fail(m, r.code, r.detail)})
-}
-
 // serves finds the shard of a group, when it can take a request.
-func (c *Coordinator) serves(group string) (*shard, *refusal) {
+func (c *Coordinator) serves(group string) (*shard, *ledger.Refusal) {
 	if group == "" || len(group) > maxName {
-		return nil, refused(message.InvalidGroupID, "a group's name has 1 to %d bytes; this one has %d", maxName, len(group))
+		return nil, ledger.Refused(message.InvalidGroupID, "a group's name has 1 to %d bytes; this one has %d", maxName, len(group))
 	}
-	shards := int32(0)
-	if c.topics != nil {
-		_, shards, _ = c.topics.ByName(TopicName)
-	}
-	if shards < 1 {
-		return nil, refused(message.CoordinatorNotAvailable, "the topic %s is not there yet; try again", TopicName)
-	}
-	index := Shard(group, shards)
-	s, led := c.shards.Led(index)
-	switch {
-	case !led:
-		return nil, refused(message.NotCoordinator, "this broker does not lead shard %d of %s; ask again who coordinates the group", index, TopicName)
-	case s.Phase() != ledger.Serving:
-		return nil, refused(message.CoordinatorLoadInProgress, "shard %d of %s is being loaded; try again", index, TopicName)
-	case s.Full():
-		return nil, refused(message.CoordinatorLoadInProgress, "%d requests wait for shard %d of %s to be replicated; try again later", s.Waiting(), index, TopicName)
-	}
-	return s, nil
+	return c.shards.Serving(group, c.topics)
 }
 
 // groupOf names the group that a request is about; known is false for requests

@@ -204,12 +204,12 @@ func (g *group) settled(m *member) bool {
 }
 
 // holds is all that the member has or may still have.
-func (m *member) holds() []record.PartitionID { return union(m.assigned, m.revoking) }
+func (m *member) holds() []record.PartitionID { return order.Union(m.assigned, m.revoking) }
 
 // mayCommit says whether the member may commit for a partition: the one place
 // that decides it, for requests and for observers.
 func (m *member) mayCommit(p record.PartitionID) bool {
-	return !m.left && (contains(m.assigned, p) || contains(m.revoking, p))
+	return !m.left && (order.Contains(m.assigned, p) || order.Contains(m.revoking, p))
 }
 
 // each visits the live state as the records that make it, in a fixed order.

@@ -24,7 +24,7 @@ func (s *shard) enlist(now message.Now, token message.Token, r *message.CommitTr
 	c := s.home
 	_, no := s.mayPend(s.state.groups[r.Group], r)
 	epoch, open := s.state.openEpoch(r.ID)
-	if no != nil && no.code == message.ConcurrentTransactions && epoch < r.Epoch {
+	if no != nil && no.Code == message.ConcurrentTransactions && epoch < r.Epoch {
 		no = nil // that of the one before has no marker here yet: the coordinator has it wait for that
 	}
 	part := verify.Part{Partition: s.partition(), TransactionalID: r.TransactionalID, ID: r.ID, Epoch: r.Epoch}
@@ -32,7 +32,7 @@ func (s *shard) enlist(now message.Now, token message.Token, r *message.CommitTr
 	case no != nil || open && epoch == r.Epoch:
 		s.answerCommit(now, token, r, out)
 	case c.unverified.Held() >= heldMost:
-		c.refuse(token, r, *refused(message.CoordinatorLoadInProgress, "%d requests wait for coordinators of transactions; try again later", c.unverified.Held()), out)
+		out.Refuse(token, r, ledger.Refused(message.CoordinatorLoadInProgress, "%d requests wait for coordinators of transactions; try again later", c.unverified.Held()))
 	default:
 		c.unverified.Hold(now, part, heldCommit{s, token, r}, 1, &out.Verify)
 	}
@@ -53,7 +53,7 @@ func (c *Coordinator) Verified(now message.Now, ticket uint64, code message.Code
 		if code == message.None {
 			h.shard.answerCommit(now, h.token, h.request, out)
 		} else {
-			c.refuse(h.token, h.request, refusal{code, "the coordinator of the transaction does not let the group take part in it"}, out)
+			out.Refuse(h.token, h.request, ledger.Refused(code, "the coordinator of the transaction does not let the group take part in it"))
 		}
 	}
 	waiting[0].shard.Flush(now, &out.Out) // a question is of one shard
@@ -63,7 +63,7 @@ func (c *Coordinator) Verified(now message.Now, ticket uint64, code message.Code
 // askAgain acts on the questions whose time has come.
 func (c *Coordinator) askAgain(now message.Now, out *Out) {
 	c.unverified.Tick(now, func(h heldCommit) {
-		c.refuse(h.token, h.request, refusal{message.RequestTimedOut, "the coordinator of the transaction has not answered in time; nothing was stored"}, out)
+		out.Refuse(h.token, h.request, ledger.Refused(message.RequestTimedOut, "the coordinator of the transaction has not answered in time; nothing was stored"))
 	}, &out.Verify)
 }
 

@@ -197,7 +197,7 @@ func (c *Coordinator) DeadlineOf(group, member string) (Deadline, bool) {
 func (s *shard) deadlineOf(g *group, m *member) Deadline {
 	d := Deadline{Group: g.name, Member: m.id, Since: s.since, Revoking: m.revoking, RevokeBy: m.revokeEnds}
 	if m.left {
-		d.Kept = without(m.holds(), g.targets[m.id])
+		d.Kept = order.Without(m.holds(), g.targets[m.id])
 	}
 	return d
 }

@@ -1,6 +1,6 @@
 // Package order is the only way by which the core walks over a map: it
 // collects the keys and sorts them, so that the order of Go's maps can never
-// show in what the core decides.
+// show in what the core decides. It has the sets of what is sorted, too.
 package order
 
 import (

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -19,7 +20,7 @@ func (c *Coordinator) Add(now message.Now, from message.NodeID, m *message.AddTo
 	a := &adding{home: c, from: from, m: m, since: now.Mono}
 	s, no := c.serves(m.TransactionalID)
 	if no != nil {
-		a.answer(no.code)
+		a.answer(no.Code)
 	} else {
 		s.add(now, a, &out.Out)
 		s.follow(now, &out.Out)
@@ -102,15 +103,15 @@ func (s *shard) add(now message.Now, a *adding, out *ledger.Out) {
 // join adds to a transaction that is open, or that waits.
 func (s *shard) join(now message.Now, e *entry, a *adding) {
 	if e.opening {
-		e.usual = union(e.usual, a.m.Partitions)
+		e.usual = order.Union(e.usual, a.m.Partitions)
 	}
 	v := e.value
 	part := &v.partitions
 	if e.phase.prepared() {
 		part = &v.waiting
 	}
-	if len(without(a.m.Partitions, *part)) > 0 {
-		*part = union(*part, a.m.Partitions)
+	if len(order.Without(a.m.Partitions, *part)) > 0 {
+		*part = order.Union(*part, a.m.Partitions)
 		s.write(now, e.name, v)
 	}
 }
@@ -123,14 +124,14 @@ func (s *shard) gather(now message.Now, e *entry, a *adding, out *ledger.Out) {
 		s.state.timers.Sooner(&e.timer, e.gatherUntil)
 	}
 	e.gathering = append(e.gathering, a)
-	if len(without(e.usual, asked(e.gathering))) == 0 {
+	if len(order.Without(e.usual, asked(e.gathering))) == 0 {
 		s.gathered(now, e, out)
 	}
 }
 
 func asked(list []*adding) (set []record.PartitionID) {
 	for _, a := range list {
-		set = union(set, a.m.Partitions)
+		set = order.Union(set, a.m.Partitions)
 	}
 	return set
 }
@@ -159,7 +160,7 @@ func (s *shard) gathered(now message.Now, e *entry, out *ledger.Out) {
 
 func (s *shard) mayAdd(e *entry, a *adding) message.Code {
 	if no := stranger(e, Identity{a.m.ID, a.m.Epoch}); no != nil {
-		return no.code
+		return no.Code
 	}
 	switch {
 	case len(a.m.Partitions) == 0:
@@ -167,12 +168,12 @@ func (s *shard) mayAdd(e *entry, a *adding) message.Code {
 	case slices.ContainsFunc(a.m.Partitions, func(p record.PartitionID) bool { return p.Index < 0 }):
 		return message.InvalidRequest
 	}
-	open := union(e.partitions, asked(e.gathering))
+	open := order.Union(e.partitions, asked(e.gathering))
 	if e.phase.prepared() {
-		open = union(e.waiting, asked(e.gathering))
+		open = order.Union(e.waiting, asked(e.gathering))
 	}
 	switch {
-	case len(union(open, a.m.Partitions)) > s.home.cfg.MaxPartitions:
+	case len(order.Union(open, a.m.Partitions)) > s.home.cfg.MaxPartitions:
 		return message.TransactionAbortable
 	case e.phase.prepared():
 		return message.ConcurrentTransactions

@@ -1,15 +1,16 @@
 package txn
 
 import (
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/order"
 )
 
 // describe decides a DescribeTransaction. It is confirmed, as refusals are.
-func (s *shard) describe(m *message.DescribeTransaction) (message.Reply, *refusal) {
+func (s *shard) describe(m *message.DescribeTransaction) (message.Reply, *ledger.Refusal) {
 	e := s.state.entries[m.TransactionalID]
 	if e == nil {
-		return nil, refused(message.TransactionalIDNotFound, "the transactional id is not known, or was not used for so long that it expired")
+		return nil, ledger.Refused(message.TransactionalIDNotFound, "the transactional id is not known, or was not used for so long that it expired")
 	}
 	return &message.DescribeTransactionReply{
 		TransactionalID: e.name, State: e.phase.String(), ID: e.now.ID, Epoch: e.now.Epoch,

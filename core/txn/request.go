@@ -1,8 +1,6 @@
 package txn
 
 import (
-	"fmt"
-
 	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -18,19 +16,19 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 	}
 	name, known := nameOf(m)
 	if !known {
-		c.refuse(token, m, refused(message.InvalidRequest, "a transaction coordinator does not answer %v", m.Kind()), out)
+		out.Refuse(token, m, ledger.Refused(message.InvalidRequest, "a transaction coordinator does not answer %v", m.Kind()))
 		return
 	}
 	s, no := c.serves(name)
 	if no != nil {
-		c.refuse(token, m, no, out)
+		out.Refuse(token, m, no)
 		return
 	}
 	s.gathered(now, s.state.entries[name], &out.Out)
 	reply, no := s.handle(now, m)
 	until := ledger.Written
 	if no != nil {
-		reply, until = message.Fail(m, no.code, no.detail), ledger.Confirmed
+		reply, until = message.Fail(m, no.Code, no.Detail), ledger.Confirmed
 	} else if _, ok := m.(*message.DescribeTransaction); ok {
 		until = ledger.Confirmed
 	}
@@ -41,7 +39,7 @@ func (c *Coordinator) Request(now message.Now, token message.Token, m message.Re
 }
 
 // handle decides one request.
-func (s *shard) handle(now message.Now, m message.Request) (message.Reply, *refusal) {
+func (s *shard) handle(now message.Now, m message.Request) (message.Reply, *ledger.Refusal) {
 	switch m := m.(type) {
 	case *message.InitProducerID:
 		return s.init(now, m)
@@ -67,61 +65,29 @@ func nameOf(m message.Request) (name string, known bool) {
 	return "", false
 }
 
-// refusal is why a request is not granted.
-type refusal struct {
-	code   message.Code
-	detail string
-}
-
-func refused(code message.Code, format string, args ...any) *refusal {
-	return &refusal{code, fmt.Sprintf(format, args...)}
-}
-
-// refuse answers at once; only for what shows nothing of a shard's state.
-func (c *Coordinator) refuse(token message.Token, m message.Request, r *refusal, out *Out) {
-	out.Replies = append(out.Replies, Reply{Token: token, Msg: message.Fail(m, r.code, r.detail)})
-}
-
 // serves finds the shard of a transactional id, when it can take a request.
-func (c *Coordinator) serves(name string) (*shard, *refusal) {
+func (c *Coordinator) serves(name string) (*shard, *ledger.Refusal) {
 	if name == "" || len(name) > maxName {
-		return nil, refused(message.InvalidRequest, "a transactional id has 1 to %d bytes; this one has %d", maxName, len(name))
+		return nil, ledger.Refused(message.InvalidRequest, "a transactional id has 1 to %d bytes; this one has %d", maxName, len(name))
 	}
-	shards := int32(0)
-	if c.view != nil {
-		_, shards, _ = c.view.ByName(TopicName)
-	}
-	if shards < 1 {
-		return nil, refused(message.CoordinatorNotAvailable, "the topic %s is not there yet; try again", TopicName)
-	}
-	index := Shard(name, shards)
-	s, led := c.shards.Led(index)
-	switch {
-	case !led:
-		return nil, refused(message.NotCoordinator, "this broker does not lead shard %d of %s; ask again who coordinates the transactional id", index, TopicName)
-	case s.Phase() != ledger.Serving:
-		return nil, refused(message.CoordinatorLoadInProgress, "shard %d of %s is being loaded; try again", index, TopicName)
-	case s.Full():
-		return nil, refused(message.CoordinatorLoadInProgress, "%d requests wait for shard %d of %s to be replicated; try again later", s.Waiting(), index, TopicName)
-	}
-	return s, nil
+	return c.shards.Serving(name, c.view)
 }
 
 // stranger refuses a producer whose turn it is not.
-func stranger(e *entry, who Identity) *refusal {
+func stranger(e *entry, who Identity) *ledger.Refusal {
 	if e == nil {
-		return refused(message.InvalidProducerIDMapping, "the transactional id is not known, or was not used for so long that it expired: ask for a producer id again")
+		return ledger.Refused(message.InvalidProducerIDMapping, "the transactional id is not known, or was not used for so long that it expired: ask for a producer id again")
 	}
 	turn := e.turn()
 	switch code := e.standing(who); code {
 	case message.None:
 		return nil
 	case message.ProducerFenced:
-		return refused(code, "producer %d with epoch %d is fenced: another producer has taken the transactional id, or the transaction took longer than %d ms", who.ID, who.Epoch, e.timeout/message.Millisecond)
+		return ledger.Refused(code, "producer %d with epoch %d is fenced: another producer has taken the transactional id, or the transaction took longer than %d ms", who.ID, who.Epoch, e.timeout/message.Millisecond)
 	case message.InvalidProducerEpoch:
-		return refused(code, "producer %d is at epoch %d; nobody was given %d", who.ID, turn.Epoch, who.Epoch)
+		return ledger.Refused(code, "producer %d is at epoch %d; nobody was given %d", who.ID, turn.Epoch, who.Epoch)
 	default:
-		return refused(code, "the transactional id belongs to producer %d, not to %d", turn.ID, who.ID)
+		return ledger.Refused(code, "the transactional id belongs to producer %d, not to %d", turn.ID, who.ID)
 	}
 }
 
@@ -129,14 +95,14 @@ func stranger(e *entry, who Identity) *refusal {
 // question that comes again, since its answer was lost or because the network has
 // kept it, is no incarnation of its own: who has got the answer goes on. (Kafka has
 // each of them fence, and KIP-360 helps only those who have an identity already.)
-func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply, *refusal) {
+func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply, *ledger.Refusal) {
 	cfg := &s.home.cfg
 	timeout := m.Timeout
 	switch {
 	case timeout == 0:
 		timeout = cfg.Timeout
 	case timeout < message.Millisecond || timeout > cfg.MaxTimeout:
-		return nil, refused(message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to %d ms; %d ms are asked for",
+		return nil, ledger.Refused(message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to %d ms; %d ms are asked for",
 			cfg.MaxTimeout/message.Millisecond, timeout/message.Millisecond)
 	}
 	e := s.state.entries[m.TransactionalID]
@@ -147,19 +113,19 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 		case again && e.phase == Empty:
 			return &message.InitProducerIDReply{ID: e.now.ID, Epoch: e.now.Epoch}, nil
 		case again:
-			return nil, refused(message.InvalidTxnState, "this producer has its identity already, and has begun a transaction with it: the question comes late, and changes nothing")
+			return nil, ledger.Refused(message.InvalidTxnState, "this producer has its identity already, and has begun a transaction with it: the question comes late, and changes nothing")
 		case e.phase == Ongoing:
 			s.abort(now, e)
-			return nil, refused(message.ConcurrentTransactions, "the transaction that an earlier producer left open is being aborted; try again")
+			return nil, ledger.Refused(message.ConcurrentTransactions, "the transaction that an earlier producer left open is being aborted; try again")
 		case e.phase.prepared():
-			return nil, refused(message.ConcurrentTransactions, "the end of the transaction before is being written; try again")
+			return nil, ledger.Refused(message.ConcurrentTransactions, "the end of the transaction before is being written; try again")
 		}
 		who = Identity{e.now.ID, e.now.Epoch + 1}
 	}
 	if e == nil || e.now.Epoch >= cfg.LastEpoch-1 {
 		id, ok := s.home.ids.Take()
 		if !ok {
-			return nil, refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")
+			return nil, ledger.Refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")
 		}
 		who = Identity{id, 0}
 	}
@@ -171,11 +137,11 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 }
 
 // end decides an EndTransaction.
-func (s *shard) end(now message.Now, m *message.EndTransaction) (message.Reply, *refusal) {
+func (s *shard) end(now message.Now, m *message.EndTransaction) (message.Reply, *ledger.Refusal) {
 	e, who := s.state.entries[m.TransactionalID], Identity{m.ID, m.Epoch}
 	if e != nil && e.ended == who && who != nobody {
 		if e.phase.commits() != m.Commit {
-			return nil, refused(message.InvalidTxnState, "the transaction is decided already: it is %v", e.phase)
+			return nil, ledger.Refused(message.InvalidTxnState, "the transaction is decided already: it is %v", e.phase)
 		}
 		return granted(&e.value), nil
 	}
@@ -184,9 +150,9 @@ func (s *shard) end(now message.Now, m *message.EndTransaction) (message.Reply, 
 	}
 	switch {
 	case e.phase.prepared():
-		return nil, refused(message.ConcurrentTransactions, "the end of the transaction before is being written; try again")
+		return nil, ledger.Refused(message.ConcurrentTransactions, "the end of the transaction before is being written; try again")
 	case e.phase != Ongoing && m.Commit:
-		return nil, refused(message.InvalidTxnState, "no partition has a record of this transaction, so there is nothing to commit")
+		return nil, ledger.Refused(message.InvalidTxnState, "no partition has a record of this transaction, so there is nothing to commit")
 	}
 	v := e.value
 	v.ended = who
@@ -194,7 +160,7 @@ func (s *shard) end(now message.Now, m *message.EndTransaction) (message.Reply, 
 	if v.now.Epoch >= s.home.cfg.LastEpoch {
 		id, ok := s.home.ids.Take()
 		if !ok {
-			return nil, refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")
+			return nil, ledger.Refused(message.CoordinatorLoadInProgress, "this broker has no producer ids left, and has asked for more; try again")
 		}
 		v.next = id
 	}

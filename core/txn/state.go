@@ -195,11 +195,11 @@ func (e *entry) check(next *value) string {
 		return fmt.Sprintf("%q goes from epoch %d back to %d", e.name, e.now.Epoch, next.now.Epoch)
 	case e.phase == Ongoing && next.phase.prepared() && (!same || next.now.Epoch != e.now.Epoch+1):
 		return fmt.Sprintf("the markers of %q, which is at %v, would carry %v", e.name, e.now, next.now)
-	case e.phase == Ongoing && !next.phase.complete() && len(without(e.partitions, next.partitions)) > 0:
+	case e.phase == Ongoing && !next.phase.complete() && len(order.Without(e.partitions, next.partitions)) > 0:
 		return fmt.Sprintf("%q loses a partition while a transaction is open", e.name)
 	case e.phase.prepared() && next.phase == e.phase && !e.sameEnd(next):
 		return fmt.Sprintf("the decision of %q is replaced (INV-32)", e.name)
-	case e.phase != Ongoing && next.phase == Ongoing && len(without(e.waiting, next.partitions)) > 0:
+	case e.phase != Ongoing && next.phase == Ongoing && len(order.Without(e.waiting, next.partitions)) > 0:
 		return fmt.Sprintf("%q begins without a partition that it has waited with", e.name)
 	}
 	return ""
@@ -208,31 +208,5 @@ func (e *entry) check(next *value) string {
 // sameEnd says that two values tell the same of a decision.
 func (v *value) sameEnd(o *value) bool {
 	return v.now == o.now && v.next == o.next && v.ended == o.ended && slices.Equal(v.partitions, o.partitions) &&
-		len(without(v.waiting, o.waiting)) == 0
-}
-
-// Sets of partitions are sorted slices without repeats. They are never changed in
-// place, so that state, records and messages can share them.
-
-func contains(set []record.PartitionID, p record.PartitionID) bool {
-	_, found := slices.BinarySearchFunc(set, p, record.PartitionID.Compare)
-	return found
-}
-
-// without returns what is in a and not in b.
-func without(a, b []record.PartitionID) []record.PartitionID {
-	var set []record.PartitionID
-	for _, p := range a {
-		if !contains(b, p) {
-			set = append(set, p)
-		}
-	}
-	return set
-}
-
-// union returns the set of what is in a set or in a list.
-func union(set, list []record.PartitionID) []record.PartitionID {
-	all := slices.Concat(set, list)
-	slices.SortFunc(all, record.PartitionID.Compare)
-	return slices.Compact(all)
+		len(order.Without(v.waiting, o.waiting)) == 0
 }
