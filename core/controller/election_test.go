@@ -355,3 +355,20 @@ func TestProposalsAreComparedBeforeTheyAreSet(t *testing.T) {
 	w.pass(8 * message.Second)
 	require.Equal(t, message.IneligibleReplica, w.propose(p, 11, 12, 13))
 }
+
+// Many leaderships go back to preferred replicas in pieces, so that no entry of the
+// log is larger than the controllers can bear.
+func TestLeadershipsAreGivenBackAThousandAtATime(t *testing.T) {
+	w := newWorld(t, 4, 1, 3, Config{BalanceAfter: -1, MovesAtOnce: 1})
+	w.ready()
+	assigned := make([]ids, 1100)
+	for i := range assigned {
+		assigned[i] = ids{11, 12}
+	}
+	w.create("wide", assigned...)
+	require.Equal(t, &message.DrainBrokerReply{}, w.ask(&message.DrainBroker{Node: 11}))
+	w.settle()
+	w.ask(&message.DrainBroker{Node: 11, Undo: true})
+	require.Zero(t, w.boss().image.Leads(11))
+	require.Len(t, w.boss().balance().changes, 1000)
+}
