@@ -79,6 +79,9 @@ func (c Config) Validate() error {
 	case c.Listen == "":
 		return errors.New("no address to listen on: give one as host:port, for instance 0.0.0.0:9092")
 	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return fmt.Errorf("the address to listen on is %q: give it as host:port (%w)", c.Listen, err)
+	}
 	for _, v := range c.Voters {
 		if _, _, err := net.SplitHostPort(v.Address); err != nil {
 			return fmt.Errorf("voter %d has the address %q: give it as host:port (%w)", v.Node, v.Address, err)

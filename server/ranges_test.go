@@ -21,6 +21,7 @@ func TestSettingsThatCannotBeMeantAreRefused(t *testing.T) {
 		change func(*Config)
 		says   string
 	}{
+		{func(c *Config) { c.Listen, c.Advertise = "nonsense", "a:1" }, `the address to listen on is "nonsense": give it as host:port`},
 		{func(c *Config) { c.Timing.HeartbeatInterval = -message.Second }, "heartbeat interval: -1s is out of range: give 1ms to 24h0m0s, or 0 for the default"},
 		{func(c *Config) { c.Timing.SessionTimeout = math.MaxInt64 }, "session timeout"},
 		{func(c *Config) { c.Timing.ReplicaLag = 1 }, "replica lag: 1ns"},

@@ -98,6 +98,19 @@ records alone, in medians of one record: flush-and-round-trip latencies.`,
 	return cmd
 }
 
+// check says what would measure nothing, before nodes are started for it.
+func (o *benchOptions) check() error {
+	for _, n := range append(append([]int{o.runs}, o.sizes...), o.windows...) {
+		if n < 1 {
+			return usage("--runs, --record-size and --window must be 1 or more")
+		}
+	}
+	if o.duration <= 0 {
+		return usage("--duration %s: give a time above 0", o.duration)
+	}
+	return nil
+}
+
 // benchRun is the cluster that is measured.
 type benchRun struct {
 	o     benchOptions
@@ -109,6 +122,9 @@ type benchRun struct {
 func bench(ctx context.Context, o benchOptions, consume bool, out, errs io.Writer) error {
 	acks, err := parseAcks(o.acks)
 	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
 		return err
 	}
 	b := &benchRun{o: o, acks: acks, meter: meter{http: o.metrics}}
@@ -123,9 +139,6 @@ func bench(ctx context.Context, o benchOptions, consume bool, out, errs io.Write
 	defer report.end()
 	for _, size := range o.sizes {
 		for _, window := range o.windows {
-			if size < 1 || window < 1 {
-				return usage("windows and sizes must be 1 or more")
-			}
 			for range o.runs {
 				if ctx.Err() != nil {
 					return nil

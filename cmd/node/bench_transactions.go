@@ -161,6 +161,9 @@ type styleResult struct {
 
 // benchTransactions measures each number of records in a transaction.
 func benchTransactions(ctx context.Context, o benchOptions, out, errs io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	b := &benchRun{o: o, acks: message.AcksAll, meter: meter{http: o.metrics}}
 	if o.spawn {
 		stop, err := b.spawn(ctx, errs)

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -45,12 +48,35 @@ func (c *connection) flags(cmd *cobra.Command) {
 }
 
 func (c *connection) dial(ctx context.Context, options ...client.Option) (*client.Client, error) {
+	if err := c.checkBootstrap(); err != nil {
+		return nil, err
+	}
 	options = append([]client.Option{client.WithName("node"), client.WithClusterID(c.cluster)}, options...)
 	cl, err := dialPatiently(ctx, c.bootstrap, c.timeout, options)
 	if err != nil {
 		return nil, explain(fmt.Errorf("cannot reach a cluster at %s: %w", c.bootstrap, err))
 	}
 	return cl, nil
+}
+
+// checkBootstrap says which address is none: that would be tried for all of --timeout.
+func (c *connection) checkBootstrap() error {
+	some := false
+	for address := range strings.SplitSeq(c.bootstrap, ",") {
+		address = strings.TrimSpace(address)
+		if address == "" {
+			continue
+		}
+		some = true
+		host, port, err := net.SplitHostPort(address)
+		if number, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || number == 0 {
+			return usage("--bootstrap: %q is no address: write it as host:port, with a port of 1 to 65535", address)
+		}
+	}
+	if !some {
+		return usage("--bootstrap names no node: write some as host:port,...")
+	}
+	return nil
 }
 
 // refusedTime is how long nodes may refuse connections before it is taken for a
@@ -72,7 +98,8 @@ func dialPatiently(ctx context.Context, bootstrap string, limit time.Duration, o
 }
 
 // hopeless says whether all that is wrong is that connections are refused: by the
-// machine, where nobody listens, or by nodes of another cluster or release.
+// machine, where nobody listens, or by nodes of another cluster or release; or that
+// there is no such machine.
 func hopeless(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error }) // of Dial itself: why, then one for each address
 	if !ok {
@@ -80,8 +107,9 @@ func hopeless(err error) bool {
 	}
 	refused := 0
 	for _, e := range joined.Unwrap() {
+		var unknown *net.DNSError
 		switch {
-		case errors.Is(e, syscall.ECONNREFUSED), errors.Is(e, message.ClusterIDMismatch), errors.Is(e, message.UnsupportedVersion):
+		case errors.As(e, &unknown) && unknown.IsNotFound, errors.Is(e, syscall.ECONNREFUSED), errors.Is(e, message.ClusterIDMismatch), errors.Is(e, message.UnsupportedVersion):
 			refused++
 		case !errors.Is(e, context.DeadlineExceeded) && !timedOut(e):
 			return false
@@ -161,6 +189,10 @@ func explain(err error) error {
 	var problem *protocol.Error
 	if errors.As(err, &problem) && problem.Problem == protocol.NoSuchTopic {
 		return &hintError{err, "node topic list shows the topics; node topic create makes one"}
+	}
+	var name *net.DNSError
+	if errors.As(err, &name) && name.IsNotFound {
+		return &hintError{err, "there is no machine called " + name.Name + ": correct --bootstrap"}
 	}
 	for _, a := range advice {
 		if errors.Is(err, a.err) {

@@ -209,6 +209,9 @@ func ports(count, first int, flag string) ([]string, error) {
 	if first == 0 {
 		return loopback.Addresses(count)
 	}
+	if first < 1 || first+count-1 > 65535 {
+		return nil, usage("%s %d: the ports of %s must be 1 to 65535; 0: any that are free", flag, first, counted(count, "node"))
+	}
 	var addresses []string
 	var held []net.Listener // so that none is given out twice
 	defer func() {

@@ -39,6 +39,10 @@ func run(args []string) int {
 	if err == nil {
 		return 0
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "interrupted")
+		return exitFailed
+	}
 	fmt.Fprintln(os.Stderr, "error:", strings.TrimPrefix(err.Error(), "error: "))
 	var usage *usageError
 	var halt *server.HaltError

@@ -274,7 +274,8 @@ func TestErrorsComeWithAdvice(t *testing.T) {
 	require.ErrorAs(t, err, &hint)
 	require.Contains(t, hint.hint, "is a cluster running there?")
 	require.Less(t, time.Since(begin), 10*time.Second, "nobody listens: no need to wait for all of --timeout")
-	for _, args := range [][]string{{"topic", "create"}, {"poll"}, {"publish"}, {"commit"}, {"bench", "produce", "x"}, {"dev", "--nodes=0"}, {"serve", "--node=x"}, {"poll", "--topic=orders", "--max=-1"}, {"group", "reset"}, {"transaction", "end"}} {
+	for _, args := range [][]string{{"topic", "create"}, {"poll"}, {"publish"}, {"commit"}, {"bench", "produce", "x"}, {"dev", "--nodes=0"}, {"serve", "--node=x"}, {"poll", "--topic=orders", "--max=-1"}, {"group", "reset"}, {"transaction", "end"},
+		{"status", "-b", "nohost"}, {"status", "-b", "a:1,b:x"}, {"status", "-b", ","}, {"status", "-b", ":9092"}, {"dev", "--port=65535"}, {"dev", "--port=-1"}, {"bench", "produce", "--duration=0s"}} {
 		_, err := cli(t, "", args...)
 		var usage *usageError
 		require.ErrorAs(t, err, &usage, "%v", args)

@@ -276,7 +276,7 @@ func (p *publishing) summary(w io.Writer, readErr error) error {
 			counted(p.acked, "record"), amount(p.bytes), took.Round(time.Millisecond), float64(p.acked)/took.Seconds())
 	}
 	if p.first != nil {
-		return fmt.Errorf("%d records were not acknowledged, %d of them may be in the log all the same: %w", p.failed, p.maybe, p.first)
+		return fmt.Errorf("not acknowledged: %s, of which %d may be in the log all the same: %w", counted(p.failed, "record"), p.maybe, p.first)
 	}
 	return readErr
 }
