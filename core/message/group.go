@@ -101,7 +101,9 @@ type FetchOffsetsReply struct {
 // NoOffset stands for "nothing committed".
 const NoOffset record.Offset = -1
 
-// ListGroups asks one broker for the groups that it coordinates.
+// ListGroups asks one broker for the groups that it coordinates. It is answered once
+// every shard has confirmed that the broker led it when the question came; as long as
+// one cannot be written to, CoordinatorLoadInProgress.
 type ListGroups struct{}
 
 // ListGroupsReply answers ListGroups.

@@ -55,7 +55,7 @@ type CommitTransactionOffsetsReply struct {
 }
 
 // ListTransactions asks one broker for the transactional ids that it coordinates
-// (KIP-664).
+// (KIP-664). It is answered as ListGroups is.
 type ListTransactions struct{}
 
 // ListTransactionsReply answers ListTransactions.
