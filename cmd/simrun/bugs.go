@@ -22,13 +22,17 @@ import (
 // errBugsLeft says that not every planted bug was found; which is printed.
 var errBugsLeft = errors.New("not every planted bug was found")
 
+// bugsSettings is what the flags of the command say.
+type bugsSettings struct {
+	from, scoreboard, shrinks string
+	seeds, jobs, starts       int
+	start                     uint64
+	limit, budget             time.Duration
+	missing                   bool
+}
+
 func bugsCommand() *cobra.Command {
-	var from, scoreboard string
-	var seeds, jobs, starts int
-	var start uint64
-	var limit, budget time.Duration
-	var shrinks string
-	var missing bool
+	var s bugsSettings
 	c := &cobra.Command{
 		Use:   "bugs [NAME...]",
 		Short: "Plants known bugs and has the simulator find them; all of them without a name.",
@@ -38,70 +42,82 @@ Each is built outside the working tree (go build -overlay) and hunted seed by
 seed, from each start anew; figures are medians. Exit code 0 only when every one
 was found by an invariant that it names, at a seed that the code without it
 passes. One that has a guard must not be found before that is off, too.`,
-		RunE: func(_ *cobra.Command, names []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-			defer stop()
-			root, err := hunt.Root()
-			if err != nil {
-				return err
-			}
-			bugs, err := chooseBugs(root, from, names, seeds)
-			if err != nil {
-				return err
-			}
-			firsts := make([]uint64, max(1, starts))
-			for i := range firsts {
-				firsts[i] = start + uint64(i)*startsApart
-			}
-			keep := func([]hunt.Outcome) error { return nil }
-			if missing && scoreboard == "" {
-				return errors.New("--missing needs --scoreboard: of which page are they missing?")
-			}
-			if scoreboard != "" { // after each bug: what is known survives an interrupt
-				all, err := chooseBugs(root, from, nil, 0)
-				if err != nil {
-					return err
-				}
-				board, err := hunt.BoardOf(scoreboard, all)
-				if err != nil {
-					return err
-				}
-				if missing {
-					bugs = slices.DeleteFunc(bugs, func(b hunt.Bug) bool { return board[b.Name] != "" })
-				}
-				keep = func(so []hunt.Outcome) error {
-					board.Add(so)
-					return board.Write(scoreboard)
-				}
-			}
-			outcomes, err := huntAll(ctx, root, from, bugs, firsts, jobs, limit, keep)
-			if err != nil {
-				return err
-			}
-			fmt.Println()
-			hunt.Table(os.Stdout, outcomes)
-			if shrinks != "" {
-				if err := shrinkFound(ctx, root, from, shrinks, budget, outcomes); err != nil {
-					return err
-				}
-			}
-			if left := slices.IndexFunc(outcomes, func(o hunt.Outcome) bool { return !o.Verdict.Kept() }); left >= 0 {
-				return errBugsLeft
-			}
-			return nil
-		},
+		RunE: func(_ *cobra.Command, names []string) error { return s.run(names) },
 	}
-	c.Flags().StringVar(&from, "from", plantedFolder, "folder with the bugs, from the root of the source tree")
-	c.Flags().IntVar(&seeds, "seeds", 0, "seeds to try for each; 0: what its file says")
-	c.Flags().Uint64Var(&start, "start", 1, "the first seed")
-	c.Flags().StringVar(&shrinks, "shrink", "", "then shrink the seed of each bug that was found, save the plans in this folder and print how small they are")
-	c.Flags().DurationVar(&budget, "shrink-budget", 2*time.Minute, "with --shrink: longest time for one plan")
-	c.Flags().IntVar(&starts, "starts", 1, "searches for each, from seeds far apart")
-	c.Flags().IntVar(&jobs, "jobs", 1, "bugs hunted side by side")
-	c.Flags().DurationVar(&limit, "limit", 0, "longest time for one bug; 0: none")
-	c.Flags().StringVar(&scoreboard, "scoreboard", "", "write the outcome to this page, as docs/scoreboard.md; rows of other bugs stay")
-	c.Flags().BoolVar(&missing, "missing", false, "only those that have no row in the --scoreboard: to go on after an interrupt")
+	c.Flags().StringVar(&s.from, "from", plantedFolder, "folder with the bugs, from the root of the source tree")
+	c.Flags().IntVar(&s.seeds, "seeds", 0, "seeds to try for each; 0: what its file says")
+	c.Flags().Uint64Var(&s.start, "start", 1, "the first seed")
+	c.Flags().StringVar(&s.shrinks, "shrink", "", "then shrink the seed of each bug that was found, save the plans in this folder and print how small they are")
+	c.Flags().DurationVar(&s.budget, "shrink-budget", 2*time.Minute, "with --shrink: longest time for one plan")
+	c.Flags().IntVar(&s.starts, "starts", 1, "searches for each, from seeds far apart")
+	c.Flags().IntVar(&s.jobs, "jobs", 1, "bugs hunted side by side")
+	c.Flags().DurationVar(&s.limit, "limit", 0, "longest time for one bug; 0: none")
+	c.Flags().StringVar(&s.scoreboard, "scoreboard", "", "write the outcome to this page, as docs/scoreboard.md; rows of other bugs stay")
+	c.Flags().BoolVar(&s.missing, "missing", false, "only those that have no row in the --scoreboard: to go on after an interrupt")
 	return c
+}
+
+func (s *bugsSettings) run(names []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	root, err := hunt.Root()
+	if err != nil {
+		return err
+	}
+	bugs, err := chooseBugs(root, s.from, names, s.seeds)
+	if err != nil {
+		return err
+	}
+	bugs, keep, err := s.onBoard(root, bugs)
+	if err != nil {
+		return err
+	}
+	firsts := make([]uint64, max(1, s.starts))
+	for i := range firsts {
+		firsts[i] = s.start + uint64(i)*startsApart
+	}
+	outcomes, err := huntAll(ctx, root, s.from, bugs, firsts, s.jobs, s.limit, keep)
+	if err != nil {
+		return err
+	}
+	fmt.Println()
+	hunt.Table(os.Stdout, outcomes)
+	if s.shrinks != "" {
+		if err := shrinkFound(ctx, root, s.from, s.shrinks, s.budget, outcomes); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(outcomes, func(o hunt.Outcome) bool { return !o.Verdict.Kept() }) {
+		return errBugsLeft
+	}
+	return nil
+}
+
+// onBoard looks at the scoreboard: which of the bugs are to be hunted, and how what
+// is known of them gets there. That is done after each bug, and survives an interrupt.
+func (s *bugsSettings) onBoard(root string, bugs []hunt.Bug) ([]hunt.Bug, func([]hunt.Outcome) error, error) {
+	if s.scoreboard == "" {
+		if s.missing {
+			return nil, nil, errors.New("--missing needs --scoreboard: of which page are they missing?")
+		}
+		return bugs, func([]hunt.Outcome) error { return nil }, nil
+	}
+	all, err := chooseBugs(root, s.from, nil, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	board, err := hunt.BoardOf(s.scoreboard, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.missing {
+		bugs = slices.DeleteFunc(bugs, func(b hunt.Bug) bool { return board[b.Name] != "" })
+	}
+	keep := func(so []hunt.Outcome) error {
+		board.Add(so)
+		return board.Write(s.scoreboard)
+	}
+	return bugs, keep, nil
 }
 
 // startsApart is the distance between two starts: more than any budget.

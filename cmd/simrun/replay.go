@@ -16,84 +16,104 @@ import (
 	"github.com/tamarack-mq/tamarack/witness"
 )
 
+// replaySettings is what the flags of the command say.
+type replaySettings struct {
+	trace, story, script bool
+	from, until          uint64
+	dump                 int
+	once                 bool
+}
+
 func replayCommand() *cobra.Command {
-	var trace, story, script bool
-	var from, until uint64
-	var dump int
-	var once bool
+	var s replaySettings
 	c := &cobra.Command{
 		Use:   "replay SEED|FILE",
 		Short: "Runs a seed or a saved plan again and tells what happened.",
 		Args:  oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if trace && story {
+			if s.trace && s.story {
 				return errors.New("--story is prose and --trace columns: choose one")
 			}
-			if c.Flags().Changed("from") && !trace && !story {
+			if c.Flags().Changed("from") && !s.trace && !s.story {
 				return errors.New("--from goes with --story or --trace")
 			}
-			plan, err := sim.LoadPlan(args[0])
-			if err != nil {
-				return err
-			}
-			if script {
-				if plan, err = asDecided(plan); err != nil {
-					return err
-				}
-			}
-			if dump > 0 {
-				return dumpNode(os.Stdout, plan, until, dump)
-			}
-			options := sim.Options{Until: until}
-			if story {
-				options.TraceFrom, options.TraceTo = max(1, from), math.MaxUint64
-			}
-			if trace {
-				options.Witness = &witness.Run{}
-			}
-			// The columns of a trace and what is said of the run go to one output: as
-			// remarks, like the columns' names, so that programs can pass over them.
-			var out io.Writer = os.Stdout
-			if trace {
-				out = &remarks{to: os.Stdout}
-			}
-			begun := time.Now()
-			r := sim.Run(plan, options)
-			took := time.Since(begun)
-			if trace {
-				if err := options.Witness.WriteTrace(os.Stdout, from, math.MaxUint64); err != nil {
-					return err
-				}
-			}
-			for _, line := range r.Trace {
-				fmt.Println(line)
-			}
-			fmt.Fprintf(out, "%s: hash %016x, %d events, %s virtual in %s (%.0f times real time, %.0f core steps/s)\n",
-				r.Class, r.Hash, r.Stats.Events, r.Stats.Virtual, took.Round(time.Microsecond),
-				time.Duration(r.Stats.Virtual).Seconds()/took.Seconds(), float64(r.Stats.Steps)/took.Seconds())
-			if r.Failure != nil {
-				printFailureTo(out, r, args[0])
-			}
-			printSaved(out, plan, r, until)
-			if once {
-				return ended(r.Class)
-			}
-			if d := sim.Compare(r, sim.Run(plan, sim.Options{Until: until})); d != nil {
-				fmt.Fprintln(out, d.Sentence)
-				return ended(sim.Nondeterminism)
-			}
-			fmt.Fprintln(out, "a second run gives the same hash")
-			return ended(r.Class)
+			return s.run(args[0])
 		},
 	}
-	c.Flags().BoolVar(&trace, "trace", false, "print what happened in columns")
-	c.Flags().BoolVar(&story, "story", false, "print what happened in prose")
-	c.Flags().Uint64Var(&from, "from", 1, "with --trace or --story: the first event to tell")
-	c.Flags().Uint64Var(&until, "until", 0, "stop after this event")
-	c.Flags().BoolVar(&script, "script", false, "of a saved failure: play what chance had decided then, and not what it decides now")
-	c.Flags().IntVar(&dump, "dump", 0, "print the whole state of this node at the end, or after --until EVENT, and nothing else")
-	c.Flags().BoolVar(&once, "once", false, "do not run it a second time to compare the hash")
+	c.Flags().BoolVar(&s.trace, "trace", false, "print what happened in columns")
+	c.Flags().BoolVar(&s.story, "story", false, "print what happened in prose")
+	c.Flags().Uint64Var(&s.from, "from", 1, "with --trace or --story: the first event to tell")
+	c.Flags().Uint64Var(&s.until, "until", 0, "stop after this event")
+	c.Flags().BoolVar(&s.script, "script", false, "of a saved failure: play what chance had decided then, and not what it decides now")
+	c.Flags().IntVar(&s.dump, "dump", 0, "print the whole state of this node at the end, or after --until EVENT, and nothing else")
+	c.Flags().BoolVar(&s.once, "once", false, "do not run it a second time to compare the hash")
 	return c
+}
+
+// run plays what was named, once to tell of it and once more to compare.
+func (s *replaySettings) run(named string) error {
+	plan, err := sim.LoadPlan(named)
+	if err != nil {
+		return err
+	}
+	if s.script {
+		if plan, err = asDecided(plan); err != nil {
+			return err
+		}
+	}
+	if s.dump > 0 {
+		return dumpNode(os.Stdout, plan, s.until, s.dump)
+	}
+	// The columns of a trace and what is said of the run go to one output: as
+	// remarks, like the columns' names, so that programs can pass over them.
+	var out io.Writer = os.Stdout
+	if s.trace {
+		out = &remarks{to: os.Stdout}
+	}
+	r, err := s.tell(out, plan, named)
+	if err != nil {
+		return err
+	}
+	if s.once {
+		return ended(r.Class)
+	}
+	if d := sim.Compare(r, sim.Run(plan, sim.Options{Until: s.until})); d != nil {
+		fmt.Fprintln(out, d.Sentence)
+		return ended(sim.Nondeterminism)
+	}
+	fmt.Fprintln(out, "a second run gives the same hash")
+	return ended(r.Class)
+}
+
+// tell plays the plan and prints what happened in it, as far as that is asked for,
+// and how it ended.
+func (s *replaySettings) tell(out io.Writer, plan *sim.Plan, named string) (*sim.Result, error) {
+	options := sim.Options{Until: s.until}
+	if s.story {
+		options.TraceFrom, options.TraceTo = max(1, s.from), math.MaxUint64
+	}
+	if s.trace {
+		options.Witness = &witness.Run{}
+	}
+	begun := time.Now()
+	r := sim.Run(plan, options)
+	took := time.Since(begun)
+	if s.trace {
+		if err := options.Witness.WriteTrace(os.Stdout, s.from, math.MaxUint64); err != nil {
+			return nil, err
+		}
+	}
+	for _, line := range r.Trace {
+		fmt.Println(line)
+	}
+	fmt.Fprintf(out, "%s: hash %016x, %d events, %s virtual in %s (%.0f times real time, %.0f core steps/s)\n",
+		r.Class, r.Hash, r.Stats.Events, r.Stats.Virtual, took.Round(time.Microsecond),
+		time.Duration(r.Stats.Virtual).Seconds()/took.Seconds(), float64(r.Stats.Steps)/took.Seconds())
+	if r.Failure != nil {
+		printFailureTo(out, r, named)
+	}
+	printSaved(out, plan, r, s.until)
+	return r, nil
 }
 
 // printSaved says whether a saved failure still fails as it did, and where its
