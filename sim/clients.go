@@ -48,7 +48,6 @@ type user struct {
 	calls       []openCall
 	halved      int  // how often it was told that its transactions are open for too long
 	committedAt Span // when a transaction of its own was last committed; 0: none was
-	movedAt     Span // when a worker was last given a partition, or records that it had not had yet; 0: never
 	looked      Span // when it last asked about the cluster, or was answered; 0: never
 	told        session
 	whoIs       identities

@@ -134,33 +134,3 @@ func TestATransactionThatAListLeavesOpenEndsAtRest(t *testing.T) {
 		require.Nil(t, r.Failure)
 	}
 }
-
-// A worker that is hindered may be at rest and go on after a while: it is given a
-// partition, or records, and has no transaction yet. That counts as a move. To be given
-// the same records again, after a transaction that did not commit, does not: it may go
-// on like that for ever.
-func TestAWorkerThatIsGivenSomethingNewGoesOn(t *testing.T) {
-	s := newStage(t)
-	plan := ClientPlan{ID: 1, Role: Worker, Group: "g", Transactional: "orders"}
-	u := s.clients[0]
-	u.plan, u.up = &plan, true
-	k := &worker{member: member{owned: map[record.PartitionID]record.Offset{}}}
-	u.script = k
-	part := client.PlacedID{ID: record.PartitionID{Topic: 3}}
-	given := func(next record.Offset) bool {
-		s.now += lately
-		k.note(u, []client.Delivery{{PlacedID: part, Next: next}})
-		return u.goesOn()
-	}
-	require.False(t, u.goesOn())
-	require.True(t, given(5))
-	require.False(t, given(5), "the same again")
-	require.False(t, given(3))
-	require.True(t, given(6))
-	s.now += lately
-	require.False(t, u.goesOn())
-	k.event(u, &client.Event{Kind: client.Assigned})
-	require.False(t, u.goesOn(), "it has got nothing")
-	k.event(u, &client.Event{Kind: client.Assigned, Partitions: []client.PlacedID{part}})
-	require.True(t, u.goesOn())
-}

@@ -21,8 +21,6 @@ type worker struct {
 	before []client.Delivery
 	count  int
 	same   bool // work is what was left by a transaction that is tried again
-	// furthest is where what it was ever given of a partition ends.
-	furthest map[record.PartitionID]record.Offset
 }
 
 func (k *worker) begin(u *user) { k.member.begin(u) }
@@ -180,7 +178,6 @@ func (k *worker) done(u *user, o *openOp, r *client.Result) {
 		k.polling = false
 		if k.polled(u, r) > 0 {
 			k.work, k.same = append(k.work, r.Polled...), false
-			k.note(u, r.Polled)
 		}
 		if u.listed() {
 			u.awaitList()
@@ -189,18 +186,6 @@ func (k *worker) done(u *user, o *openOp, r *client.Result) {
 		u.next(u.some(u.plan.Every))
 	default:
 		k.member.done(u, o, r)
-	}
-}
-
-// note takes down that it is given what it has not had yet.
-func (k *worker) note(u *user, polled []client.Delivery) {
-	if k.furthest == nil {
-		k.furthest = map[record.PartitionID]record.Offset{}
-	}
-	for i := range polled {
-		if d := &polled[i]; d.Next > k.furthest[d.ID] {
-			k.furthest[d.ID], u.movedAt = d.Next, u.world.now
-		}
 	}
 }
 
@@ -265,10 +250,6 @@ func (k *worker) idle(u *user) (string, bool) {
 func (k *worker) event(u *user, e *client.Event) {
 	k.member.event(u, e)
 	switch e.Kind {
-	case client.Assigned:
-		if len(e.Partitions) > 0 {
-			u.movedAt = u.world.now
-		}
 	case client.Revoked, client.Lost, client.Truncated, client.Repositioned:
 		for _, p := range e.Partitions {
 			for i := range k.work {

@@ -249,8 +249,10 @@ func (w *World) groupUnrest(add complain) {
 	owned := w.owners()
 	for _, name := range names {
 		if w.shardForsaken(name) || w.stalled(name) { // it has no coordinator, and says so
+			// Or so it seems: what has just been committed may be on its way to it. It is
+			// not dismissed for that.
 			if i := slices.IndexFunc(members[name], (*user).goesOn); i >= 0 {
-				add(stillMoves, "client %d of group %q has moved %v ago", members[name][i].plan.ID, name, w.now-members[name][i].lastMove())
+				add("a group that may be hindered commits", "client %d of group %q has committed %v ago", members[name][i].plan.ID, name, w.now-members[name][i].committedAt)
 			}
 			continue
 		}

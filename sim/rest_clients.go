@@ -14,9 +14,6 @@ func (w *World) clientUnrest(add complain) {
 		if w.transacted && !u.up && u.session > 0 && u.starts == u.run {
 			add("a client has not come back", "client %d (%s) is to be started again", u.plan.ID, u.plan.Role)
 		}
-		if u.up && u.goesOn() && w.hindered(u) {
-			add(stillMoves, "client %d (%s) has moved %v ago", u.plan.ID, u.plan.Role, w.now-u.lastMove())
-		}
 		if u.up && u.plan.Role != auditorRole && !w.hindered(u) {
 			if t, ok := u.script.(*transactor); ok && t.stuck(u) {
 				add("a transactor does not go on", "client %d has committed no transaction since the last fault", u.plan.ID)
@@ -60,16 +57,8 @@ func (w *World) attempts(of func(*ClientPlan) bool) bool {
 	return slices.ContainsFunc(w.clients, func(u *user) bool { return u.up && of(u.plan) && w.hindered(u) })
 }
 
-// stillMoves is the unrest of those who may never come to the end of their work, and
-// are not there yet: they are given the time to go on before they are dismissed.
-const stillMoves = "a client that may be hindered makes transactions"
-
-// goesOn says that a client has committed a transaction lately, or has got something
-// from which the next one will come. What it is given once more, after one that did
-// not commit, is no sign: it may try for ever.
-func (u *user) goesOn() bool { return u.lastMove() > 0 && u.world.now-u.lastMove() < lately }
-
-func (u *user) lastMove() Span { return max(u.committedAt, u.movedAt) }
+// goesOn says that a client has committed a transaction lately.
+func (u *user) goesOn() bool { return u.committedAt > 0 && u.world.now-u.committedAt < lately }
 
 // lately is longer than a transaction and the pause behind it take when nothing is in
 // the way.

@@ -231,6 +231,17 @@ func TestWhoMayGoOnForEverIsEndedBeforeTheLastReading(t *testing.T) {
 				return list
 			}
 			require.Equal(t, c.trying, trying())
+			if len(c.leaving) > 0 { // who commits is not ended, but is given time
+				says := func() (list []string) {
+					s.groupUnrest(func(what, _ string, _ ...any) { list = append(list, what) })
+					return list
+				}
+				s.now += Second
+				s.clients[1].committedAt = s.now
+				require.Equal(t, []string{"a group that may be hindered commits"}, says())
+				s.now += lately
+				require.Empty(t, says())
+			}
 			require.Equal(t, len(c.leaving) > 0, s.dismiss())
 			require.Empty(t, trying(), "what they have left open is to end")
 			var left []int
