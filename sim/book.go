@@ -211,8 +211,9 @@ func (r *replicaBook) lost(cut effect.Cut) []record.Header {
 // off says that not all can be said about a partition any more: it is deleted, or
 // an operator gave records up at one time or another (see surrender). That the atlas
 // allows records to be gone is no reason: whoever has lost them must say so, and may
-// not serve what is left as if it were all (INV-37).
-func (p *partBook) off() bool { return p.unclean || p.deleted }
+// not serve what is left as if it were all (INV-37). nil is one
+// of which nothing is known yet.
+func (p *partBook) off() bool { return p != nil && (p.unclean || p.deleted) }
 
 // logFacts are the bounds and the batches of one log.
 type logFacts struct {

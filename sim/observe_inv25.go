@@ -78,7 +78,7 @@ func (o *pendingPositions) told(w *World, n *Node, by caller, m *message.FetchOf
 	if !ok || m.Code != message.None {
 		return
 	}
-	s := w.book.transactions.shardAt(w.shardBook(asked.Group))
+	s := w.book.transactions.shardAt(w.groupShard(asked.Group))
 	if s == nil || s.lost() {
 		return
 	}
@@ -105,7 +105,7 @@ func (o *pendingPositions) pends(w *World, n *Node, request message.Request, m *
 	if !ok || m.Code != message.None || len(m.Offsets) != len(asked.Offsets) {
 		return
 	}
-	s := w.book.transactions.shardAt(w.shardBook(asked.Group))
+	s := w.book.transactions.shardAt(w.groupShard(asked.Group))
 	if s == nil || s.lost() {
 		return
 	}

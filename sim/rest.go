@@ -179,7 +179,7 @@ func (w *World) readable(p *partBook) (start, end record.Offset) {
 // forsaken says that no broker may lead a partition any more, after records of
 // it were given up: it is offline, and says so, until an operator acts again.
 func (p *partBook) forsaken() bool {
-	return (p.off() || p.loss) && p.state != nil && len(p.state.ISR) == 0 && len(p.state.ELR) == 0
+	return p != nil && (p.off() || p.loss) && p.state != nil && len(p.state.ISR) == 0 && len(p.state.ELR) == 0
 }
 
 // readable is all that was ever committed and not retired, but for what an operator

@@ -104,55 +104,6 @@ func (w *World) undecided(add complain, n *Node, c *core.Node) {
 	}
 }
 
-// partitionForsaken says whether nobody may lead a partition any more.
-func (w *World) partitionForsaken(id record.PartitionID) bool {
-	p := w.book.parts[id]
-	return p != nil && p.forsaken()
-}
-
-// mayStayOpen says that a transaction may stay open for good in a partition: what
-// would have ended it was given up.
-func (w *World) mayStayOpen(p *partBook) bool { return p.off() || p.loss || w.unsettled() }
-
-// unsettled says that what was decided about some transactions may have been given
-// up with records of a coordinator.
-func (w *World) unsettled() bool {
-	if !w.transacted || w.newest() == nil {
-		return false
-	}
-	t := w.newest().TopicNamed(txn.TopicName)
-	if t == nil {
-		return false
-	}
-	for i := range t.Partitions {
-		if w.stateGivenUp(record.PartitionID{Topic: t.ID, Index: int32(i)}) {
-			return true
-		}
-	}
-	return false
-}
-
-// forgotten says that a batch may be taken for another one: coordinators that were
-// led to forget who has got an epoch give it out again.
-func (w *World) forgotten(h *record.Header) bool {
-	return h.Attributes.Transactional() && w.unsettled()
-}
-
-// transactionsGivenUp says so of one transactional id.
-func (w *World) transactionsGivenUp(id string) bool {
-	t := w.newest().TopicNamed(txn.TopicName)
-	if t == nil {
-		return false
-	}
-	return w.stateGivenUp(record.PartitionID{Topic: t.ID, Index: txn.Shard(id, int32(len(t.Partitions)))})
-}
-
-// stateGivenUp says so of one shard of coordinators.
-func (w *World) stateGivenUp(id record.PartitionID) bool {
-	p := w.book.parts[id]
-	return p != nil && (p.off() || p.forsaken())
-}
-
 // stalled says that a group may never be told its positions again: some are pending
 // in a transaction of which nobody knows the end any more. Or its workers may never
 // end a transaction.
