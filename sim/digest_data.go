@@ -39,7 +39,7 @@ func foldReplication(r *rolling, m message.Message) {
 			r.pair(int64(p.LeaderEpoch), int64(p.Flushed))
 		}
 	case *message.Quorum:
-		r.bytes(m.Data)
+		words(r, m.Data) // which has no sum of its own
 	}
 }
 

@@ -30,11 +30,11 @@ func foldEffect(r *rolling, e effect.Effect, messageDigest uint64) {
 		}
 	case effect.SaveQuorum:
 		r.fold(6<<56 ^ e.Seq)
-		r.bytes(e.Frame)
+		words(r, e.Frame)
 	case effect.ReplaceQuorum:
 		r.fold(7<<56 ^ e.Seq)
 		for _, f := range e.Frames {
-			r.bytes(f)
+			words(r, f)
 		}
 	case effect.Halt:
 		r.fold(8 << 56)

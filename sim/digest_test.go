@@ -50,6 +50,28 @@ func TestTheHashOfARunTellsAnyFieldOfAnEffectFromAnother(t *testing.T) {
 	require.Empty(t, strings.Join(forgotten, "\n"), "fold these fields in digest_effect.go: without them two runs may differ and have one hash")
 }
 
+// Of long bytes the ends are enough where there is a checksum in them. What controllers
+// say and keep has none.
+func TestTheHashOfARunHoldsAllThatControllersSay(t *testing.T) {
+	long := make([]byte, 1000)
+	sums := func() (list [3]uint64) {
+		var saved, replaced rolling
+		foldEffect(&saved, effect.SaveQuorum{Frame: long}, 0)
+		foldEffect(&replaced, effect.ReplaceQuorum{Frames: [][]byte{nil, long}}, 0)
+		return [3]uint64{digest(&message.Quorum{Data: long}), uint64(saved), uint64(replaced)}
+	}
+	before := sums()
+	for _, at := range []int{0, 500, 999} {
+		long[at]++
+		after := sums()
+		for i := range after {
+			require.NotEqual(t, before[i], after[i], "byte %d", at)
+		}
+		long[at]--
+	}
+	require.Equal(t, before, sums())
+}
+
 func digestOfSent(e effect.Effect) uint64 {
 	switch e := e.(type) {
 	case effect.Send:
