@@ -66,7 +66,7 @@ takes its place.
 					}
 				}
 				c.say(cmd.OutOrStdout(), map[string]any{"topic": args[0], "partitions": len(ids), "to": target, "done": wait},
-					"topic %s: %d partitions %s %s", args[0], len(ids), map[bool]string{true: "are now on", false: "are on their way to"}[wait], nodes(target))
+					"topic %s: %s %s %s", args[0], counted(len(ids), "partition"), map[bool]string{true: "now on", false: "on the way to"}[wait], nodes(target))
 				return nil
 			})
 		},
@@ -166,7 +166,7 @@ func reassignStatus(c *connection) *cobra.Command {
 					rate := bytesValue(m.Throttle)
 					limit = fmt.Sprintf("at most %s a second to each node", rate.String())
 				}
-				c.say(cmd.OutOrStdout(), map[string]any{"moving": moving, "throttle": m.Throttle}, "%d partitions on their way, %s", moving, limit)
+				c.say(cmd.OutOrStdout(), map[string]any{"moving": moving, "throttle": m.Throttle}, "%s on the way, %s", counted(moving, "partition"), limit)
 				return nil
 			})
 		},
@@ -227,7 +227,7 @@ committed that only the new replicas hold.`,
 						return err
 					}
 				}
-				c.say(cmd.OutOrStdout(), map[string]any{"cancelled": len(ask.Partitions)}, "%d moves are called off", len(ask.Partitions))
+				c.say(cmd.OutOrStdout(), map[string]any{"cancelled": len(ask.Partitions)}, "called off: %s", counted(len(ask.Partitions), "move"))
 				return nil
 			})
 		},

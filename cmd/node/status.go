@@ -41,8 +41,8 @@ func statusCommand() *cobra.Command {
 				p.end()
 				c.say(cmd.OutOrStdout(), map[string]any{"cluster": m.ClusterID, "version": m.Version, "topics": s.topics, "partitions": s.partitions,
 					"offline": s.offline, "under_replicated": s.thin, "controller_silent": m.ControllerSilent, "voters": m.Voters, "learners": m.Learners},
-					"cluster %s, metadata version %d: %d topics, %d partitions, %d offline, %d short of replicas, voters %s",
-					m.ClusterID, m.Version, s.topics, s.partitions, s.offline, s.thin, nodes(m.Voters))
+					"cluster %s, metadata version %d: %s, %s, %d offline, %d short of replicas, voters %s",
+					m.ClusterID, m.Version, counted(s.topics, "topic"), counted(s.partitions, "partition"), s.offline, s.thin, nodes(m.Voters))
 				if m.ControllerSilent {
 					if check {
 						return errors.New(noController)
