@@ -192,7 +192,7 @@ func openError(cfg Config, err error) error {
 	hint := ""
 	switch {
 	case errors.Is(err, storage.ErrInUse):
-		hint = "stop that one, or give this one a folder of its own"
+		hint = "stop it, or give this one a folder of its own"
 	case errors.Is(err, storage.ErrWrongNode):
 		hint = fmt.Sprintf("this is node %d: give it its own folder", cfg.Node)
 	case errors.Is(err, storage.ErrWrongCluster):
