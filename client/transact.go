@@ -65,7 +65,9 @@ func WithTransactionTimeout(d time.Duration) Option {
 //
 // f may be called several times: when the transaction had to be aborted for a cause
 // that may have passed, it is tried again. So f does nothing else that must happen
-// once. When f returns an error the transaction is aborted and the error returned.
+// once. When f returns an error the transaction is aborted and the error returned. When
+// ctx ends the transaction is aborted as well, unless its commit was asked for already:
+// then the error is ErrUnknownOutcome, as it is when that is not certain.
 //
 // After an error from Transact, Poll returns again what was polled and not
 // committed; records from before are to be forgotten, and CommitRecords refuses

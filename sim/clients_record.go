@@ -43,13 +43,7 @@ func (u *user) record(o *openOp, result *client.Result) {
 	if o.id < 0 {
 		return
 	}
-	outcome := history.OK
-	switch result.Outcome {
-	case client.NotDone:
-		outcome = history.Failed
-	case client.Unknown:
-		outcome = history.Unknown
-	}
+	outcome := outcomeOf(result.Outcome)
 	w.history.End(o.id, int64(w.now), outcome, func(op *history.Operation) {
 		if result.Err != nil {
 			op.Error = result.Err.Error()
@@ -68,6 +62,17 @@ func (u *user) record(o *openOp, result *client.Result) {
 			}
 		}
 	})
+}
+
+// outcomeOf is what the history calls an outcome.
+func outcomeOf(o client.Outcome) history.Outcome {
+	switch o {
+	case client.NotDone:
+		return history.Failed
+	case client.Unknown:
+		return history.Unknown
+	}
+	return history.OK
 }
 
 // count keeps the figures of the run.

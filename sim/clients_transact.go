@@ -256,8 +256,7 @@ func (t *transacting) told(u *user, o *openOp, r *client.Result) course {
 func (t *transacting) over(u *user, x *transaction, v client.Verdict, r *client.Result) course {
 	w := u.world
 	x.verdict = v
-	outcome := map[client.Outcome]history.Outcome{client.OK: history.OK, client.NotDone: history.Failed, client.Unknown: history.Unknown}[v.Outcome]
-	w.history.End(x.id, int64(w.now), outcome, func(op *history.Operation) {
+	w.history.End(x.id, int64(w.now), outcomeOf(v.Outcome), func(op *history.Operation) {
 		if r.Err != nil {
 			op.Error = r.Err.Error()
 		}

@@ -134,3 +134,47 @@ func TestATransactionThatAListLeavesOpenEndsAtRest(t *testing.T) {
 		require.Nil(t, r.Failure)
 	}
 }
+
+// Who tries a transaction again does so with the very same records, as an application
+// does that has not heard that a partition was taken away: to refuse them is for the
+// client. How often is drawn: without the plan's say-so it goes back instead.
+func TestAWorkerTriesAgainWithTheSameRecords(t *testing.T) {
+	for _, c := range []struct {
+		retry int
+		next  client.Next
+		want  course
+	}{{100, client.ToTryAgain, again}, {0, client.ToTryAgain, undone}, {100, client.ToRewind, undone}} {
+		s := newStage(t)
+		u := s.clients[0]
+		u.plan = &ClientPlan{ID: 1, Role: Worker, Group: "g", Into: []string{"o"}, Transactional: "x", Retry: c.retry}
+		u.given, u.back = map[record.PartitionID]record.Offset{}, map[record.PartitionID]bool{}
+		delivery := func(topic record.TopicID, from record.Offset) client.Delivery {
+			return client.Delivery{PlacedID: client.PlacedID{ID: record.PartitionID{Topic: topic}}, Next: from + 2, Stretch: 7,
+				Records: []client.Record{{Offset: from, Value: []byte("a")}, {Offset: from + 1, Value: []byte("b")}}}
+		}
+		k := &worker{member: member{owned: map[record.PartitionID]record.Offset{}}, work: []client.Delivery{delivery(3, 10), delivery(4, 20)}}
+		x := &transaction{number: 1, began: true, id: s.history.Begin(history.Operation{Kind: history.Transact})}
+		k.transacting.now = x
+		k.process(u, 3)
+		first := k.before
+		k.event(u, &client.Event{Kind: client.Lost, Partitions: []client.PlacedID{first[0].PlacedID, first[1].PlacedID}})
+		require.Empty(t, k.work, "what it has not begun with is another member's")
+		got := k.over(u, x, client.Verdict{Next: c.next, Outcome: client.NotDone}, &client.Result{})
+		require.Equal(t, c.want, got)
+		u.up = true
+		u.depth = 1 // nothing is asked of its machine, which there is none of here
+		k.transacted(u, got)
+		if c.want == undone {
+			require.Empty(t, k.work)
+			require.False(t, k.next.Repeats())
+			continue
+		}
+		require.True(t, k.next.Repeats())
+		now, all := k.take(k.count)
+		part := delivery(4, 20)
+		part.Next, part.Records = 21, part.Records[:1]
+		require.Equal(t, []client.Delivery{delivery(3, 10), part}, now)
+		require.False(t, all)
+		require.True(t, k.same)
+	}
+}
