@@ -44,6 +44,7 @@ type asked struct {
 // where is a log on a node.
 type where struct {
 	node int32
+	run  uint32 // of the node: nothing completes what an earlier one asked for; 0: whichever
 	log  record.PartitionID
 }
 

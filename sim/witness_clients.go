@@ -122,7 +122,7 @@ func (r *recorder) started(n *Node, found *effect.Recovered) {
 		if l.Damage != "" {
 			row.Code = "damaged"
 		}
-		r.ends[where{n.id, l.ID}] = l.End
+		r.ends[where{n.id, 0, l.ID}] = l.End
 		r.add(row)
 	}
 	for b := range r.stands {

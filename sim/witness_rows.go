@@ -30,11 +30,11 @@ func (r *recorder) tookIn(n *Node, in effect.Input, effects int) {
 		row.What, row.Cause = witness.Tick, witness.None
 	case effect.Appended:
 		row.What, row.Parts = witness.Appended, about(in.Log, witness.None, in.End)
-		row.Cause = done(r.appends, where{n.id, in.Log}, in.Cut, in.End)
+		row.Cause = done(r.appends, where{n.id, n.run, in.Log}, in.Cut, in.End)
 	case effect.Flushed:
 		row.What, row.Parts = witness.Flushed, about(in.Log, witness.None, in.End)
 		row.Parts[0].Flushed = int64(in.End)
-		row.Cause = done(r.flushes, where{n.id, in.Log}, in.Cut, in.End)
+		row.Cause = done(r.flushes, where{n.id, n.run, in.Log}, in.Cut, in.End)
 	case effect.ReadDone:
 		row.What, row.Cause = witness.ReadDone, pick(r.reads, asked{n.id, n.run, in.Token})
 		for i := range in.Results {
@@ -122,20 +122,20 @@ func (r *recorder) gaveOut(n *Node, e effect.Effect) {
 		row.Text = describe(e.Msg)
 	case effect.Append:
 		row.What, row.Parts, row.Text = witness.Append, appended(e), describeBatches(e.Batches)
-		push(r.appends, where{n.id, e.Log}, upTo{e.Cut, e.End, at})
-		r.ends[where{n.id, e.Log}] = e.End
+		push(r.appends, where{n.id, n.run, e.Log}, upTo{e.Cut, e.End, at})
+		r.ends[where{n.id, 0, e.Log}] = e.End
 	case effect.Flush:
-		row.What, row.Parts = witness.Flush, about(e.Log, witness.None, r.ends[where{n.id, e.Log}])
-		push(r.flushes, where{n.id, e.Log}, upTo{e.Cut, r.ends[where{n.id, e.Log}], at})
+		row.What, row.Parts = witness.Flush, about(e.Log, witness.None, r.ends[where{n.id, 0, e.Log}])
+		push(r.flushes, where{n.id, n.run, e.Log}, upTo{e.Cut, r.ends[where{n.id, 0, e.Log}], at})
 	case effect.Truncate:
-		row.What, row.Parts = witness.Truncate, about(e.Log, e.To, r.ends[where{n.id, e.Log}])
-		r.ends[where{n.id, e.Log}] = e.To
+		row.What, row.Parts = witness.Truncate, about(e.Log, e.To, r.ends[where{n.id, 0, e.Log}])
+		r.ends[where{n.id, 0, e.Log}] = e.To
 	case effect.Reset:
 		row.What, row.Parts = witness.Reset, about(e.Log, e.Start, witness.None)
-		r.ends[where{n.id, e.Log}] = e.Start
+		r.ends[where{n.id, 0, e.Log}] = e.Start
 	case effect.CreateLog:
 		row.What, row.Parts = witness.Create, about(e.Log, e.Start, witness.None)
-		r.ends[where{n.id, e.Log}] = e.Start
+		r.ends[where{n.id, 0, e.Log}] = e.Start
 	case effect.DeleteLog:
 		row.What, row.Parts = witness.Delete, about(e.Log, witness.None, witness.None)
 	case effect.TrimPrefix:
