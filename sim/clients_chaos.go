@@ -290,7 +290,14 @@ func (c *chaos) wrong(u *user) message.Request {
 		return &message.AddPartitions{Name: chaosTopic, Count: -1}
 	case 8:
 		return &message.GroupHeartbeat{Group: "", Member: "", Full: true}
-	case 9, 10, 11, 12:
+	case 9, 10, 11:
+		return c.wrongSetting(u)
+	case 12: // what shards of groups are made of goes only when it is replaced
+		if image := u.world.newest(); image != nil && image.TopicNamed(offsetsTopic) != nil {
+			internal := image.TopicNamed(offsetsTopic)
+			id := record.PartitionID{Topic: internal.ID, Index: int32(r.Below(int64(len(internal.Partitions))))}
+			return &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{{ID: id, Before: record.Offset(r.Between(-1, 20))}}}
+		}
 		return c.wrongSetting(u)
 	case 13: // a good checksum over a record that is none
 		at := record.HeaderSize

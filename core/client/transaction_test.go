@@ -200,6 +200,24 @@ func TestARecordThatFailsFailsTheTransaction(t *testing.T) {
 	s.decided(message.None, 9)
 }
 
+// So does one that is not even taken in: whoever goes on all the same must not be told
+// that the transaction is committed, which lacks it.
+func TestARecordThatIsNotTakenInFailsTheTransaction(t *testing.T) {
+	s := opened(t, func(c *Config) { c.BufferBytes = 300 })
+	s.publish(0, "a")
+	s.metadataIfAsked()
+	full := s.publish(0, string(make([]byte, 300)))
+	require.Equal(t, BufferFull, s.problem(full))
+	s.acknowledge()
+	refused := s.done[s.publish(0, "b")].Err
+	require.Equal(t, []any{Abortable, BufferFull}, []any{refused.Problem, refused.Because})
+	require.Equal(t, Abortable, s.problem(s.end(true)))
+	require.Zero(t, has[*message.EndTransaction](s))
+	abort := s.end(false)
+	require.False(t, s.decided(message.None, 8).Commit)
+	require.Equal(t, OK, s.done[abort].Outcome)
+}
+
 // A gap cannot be mended by another epoch, which is the transaction's.
 func TestAGapFailsTheTransaction(t *testing.T) {
 	s := opened(t, nil)

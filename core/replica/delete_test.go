@@ -152,6 +152,7 @@ func TestInternalTopicsAreNotRetired(t *testing.T) {
 	w.create(p0, message.TopicConfig{SegmentBytes: 1, RetentionTime: message.Second, RetentionBytes: 1, Internal: true}, 1)
 	w.put(1, "a", "b", "c")
 	w.pass(message.Hour)
+	require.Equal(t, &message.DeletedRecords{ID: p0, LogStart: -1, Code: message.InvalidTopic}, w.deleted(w.deleteBefore(1, -1)), "nor by hand")
 	require.EqualValues(t, 0, w.node(1).view(p0).Start)
 }
 
