@@ -23,6 +23,10 @@ type chaos struct {
 	n         int64
 	open      int
 	known     []acquaintance
+	last      struct { // the member of its own that was told last where it stands
+		membership
+		epoch message.MemberEpoch
+	}
 }
 
 func (c *chaos) begin(u *user) {
@@ -61,7 +65,7 @@ func (c *chaos) one(u *user) {
 		return
 	}
 	r, op := c.any(u)
-	if _, positions := r.(*message.FetchOffsets); positions {
+	if c.toAll(r) {
 		// All are asked at once: who was deposed and has not heard of it, too.
 		for node := range message.NodeID(u.world.plan.Cluster.Nodes) {
 			c.send(u, node+1, 0, r, op)
@@ -69,6 +73,20 @@ func (c *chaos) one(u *user) {
 		return
 	}
 	c.send(u, anybody(), 0, r, op)
+}
+
+// toAll says whether a request has something to say only to who coordinates its group,
+// and nobody need find that out first.
+func (c *chaos) toAll(r message.Request) bool {
+	switch r := r.(type) {
+	case *message.FetchOffsets:
+		return true
+	case *message.GroupHeartbeat:
+		return r.MemberEpoch == message.JoinEpoch && len(r.Owned) == 0
+	case *message.CommitOffsets:
+		return r.Member != "" && r.Member == c.last.member && r.MemberEpoch == c.last.epoch
+	}
+	return false
 }
 
 func (c *chaos) send(u *user, to message.NodeID, arg int64, r message.Request, op history.Operation) {
@@ -176,9 +194,11 @@ func (c *chaos) any(u *user) (message.Request, history.Operation) {
 			ID: c.partition(u, false), LeaderEpoch: c.epoch(u), Epoch: c.epoch(u),
 		}}}, history.Operation{}
 	case 7:
-		return &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{{
-			ID: c.partition(u, true), Before: record.Offset(r.Between(-1, 100)),
-		}}}, history.Operation{}
+		p := message.DeleteRecordsPartition{ID: c.partition(u, true), Before: record.Offset(r.Between(-1, 100))}
+		if part := u.world.book.parts[p.ID]; part != nil && p.Before%2 == 0 {
+			p.Before = part.high // all that is committed, whatever is open
+		}
+		return &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{p}}, history.Operation{}
 	case 8:
 		return &message.Metadata{}, history.Operation{}
 	case 9:
@@ -222,7 +242,14 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 	case 3:
 		m := &message.CommitOffsets{Group: g, Member: c.member(u), MemberEpoch: message.MemberEpoch(r.Between(-1, 6))}
 		outside := m.MemberEpoch >= 4 // in any topic, as those that come and go are not the clients' own
+		present := c.last.epoch > 0 && m.MemberEpoch >= 0 && !outside
 		m.Offsets = []message.GroupOffset{{ID: c.partition(u, !outside), Offset: record.Offset(r.Below(100)), LeaderEpoch: -1}}
+		if present { // also of what must be nobody's, or another member's
+			m.Group, m.Member, m.MemberEpoch = c.last.group, c.last.member, c.last.epoch
+			for _, t := range u.world.liveTopics() {
+				m.Offsets = append(m.Offsets, message.GroupOffset{ID: record.PartitionID{Topic: t.ID}, LeaderEpoch: -1})
+			}
+		}
 		if outside { // often from the very start
 			m.Group, m.Member, m.MemberEpoch = outsideGroup, "", -1
 			m.Offsets[0].Offset /= 40
@@ -281,7 +308,11 @@ func (c *chaos) wrong(u *user) message.Request {
 	case 3:
 		m.Acks = 7
 	case 4:
-		m.Partitions[0].Records = nil
+		if id, ok := c.internal(u); ok && c.n%2 == 0 {
+			m.Partitions[0].ID = id // only the cluster itself writes there
+		} else {
+			m.Partitions[0].Records = nil
+		}
 	case 5:
 		batch[16] = 1 // magic
 	case 6:
@@ -324,6 +355,27 @@ func (c *chaos) wrong(u *user) message.Request {
 		record.SetProducer(batch, record.NoProducerID, -1, -1)
 	}
 	return m
+}
+
+// internal is one after the other of the partitions of the cluster's own topics; false:
+// there are none yet.
+func (c *chaos) internal(u *user) (record.PartitionID, bool) {
+	image := u.world.newest()
+	if image == nil {
+		return record.PartitionID{}, false
+	}
+	var all []record.PartitionID
+	for _, name := range []string{offsetsTopic, statesTopic} {
+		if t := image.TopicNamed(name); t != nil {
+			for _, p := range t.Partitions {
+				all = append(all, p.ID)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return record.PartitionID{}, false
+	}
+	return all[c.n/2%int64(len(all))], true
 }
 
 // second is a batch of two records, and where the second begins.

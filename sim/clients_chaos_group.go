@@ -16,7 +16,12 @@ func (c *chaos) groupAnswered(u *user, op *openOp, result *client.Result) {
 			c.committed(u, asked, reply)
 		}
 	case *message.GroupHeartbeat:
-		if reply, ok := result.Reply.(*message.GroupHeartbeatReply); ok && reply.Code == message.InvalidRequest && wellFormed(asked) {
+		reply, ok := result.Reply.(*message.GroupHeartbeatReply)
+		if !ok {
+			return
+		}
+		c.beaten(asked, reply)
+		if reply.Code == message.InvalidRequest && wellFormed(asked) {
 			u.world.fail("INV-10", 0, "a heartbeat within the limits is refused", "client %d sends %s and is told that it is invalid: %s", u.plan.ID, describe(asked), reply.Detail)
 		}
 	case *message.DeleteGroup:
@@ -24,6 +29,13 @@ func (c *chaos) groupAnswered(u *user, op *openOp, result *client.Result) {
 		if ok && asked.Group == outsideGroup && reply.Code == message.NonEmptyGroup {
 			u.world.fail("INV-10", 0, "a group without members is said to have some", "client %d asks for group %q to be deleted, which nobody ever joined, and is told that it has members", u.plan.ID, asked.Group)
 		}
+	}
+}
+
+// beaten notes what a member is told, so that one can speak that is there.
+func (c *chaos) beaten(asked *message.GroupHeartbeat, reply *message.GroupHeartbeatReply) {
+	if reply.Code == message.None && reply.MemberEpoch > message.JoinEpoch {
+		c.last.membership, c.last.epoch = membership{asked.Group, asked.Member}, reply.MemberEpoch
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 // ownedLogs is INV-44: a broker holds what the committed metadata places on it,
 // and nothing is placed where it must not be. A log is deleted only by a broker
 // whose image does not place it there; a broker that is being drained gets no
-// replica, and none is taken out of the cluster while it holds one or runs.
+// replica, and none is taken out of the cluster while it holds one or runs. That a
+// broker is being drained outlives its runs: only an operator takes it back.
 type ownedLogs struct {
 	blind
 	draining []bool // by node id, as committed before the step at hand
@@ -59,7 +60,11 @@ func (o *ownedLogs) deleted(w *World, n *Node, d effect.DeleteLog) {
 func (o *ownedLogs) registered(w *World, now []*message.BrokerChange) {
 	image := w.newest()
 	for _, b := range o.brokers {
-		if image.Broker(b.Node) != nil {
+		if next := image.Broker(b.Node); next != nil {
+			if b.Draining && !next.Draining && next.Epoch != b.Epoch && w.book.meta.entries == 1 {
+				w.fail("INV-44", int32(b.Node), "a restart ends a drain", "node %d was being drained, and is not any more since it was registered under broker epoch %d", b.Node, next.Epoch)
+				return
+			}
 			continue
 		}
 		if !b.Fenced {

@@ -42,11 +42,11 @@ func newObservers() []Observer {
 		&offsetsOnce{}, &replicaAgreement{}, &nothingCut{}, &soundHighWatermark{},
 		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
-		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{},
+		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{}, &ownPositions{},
 		&oneDecision{}, &trulyFenced{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{}, &openKept{},
 		&staleInert{}, &membersThere{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
-		&closedFiles{}, &shortJournals{}, &shortHistories{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
+		&closedFiles{}, &shortJournals{}, &shortHistories{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &goneInOrder{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 )
@@ -110,6 +111,45 @@ func TestReplicasWhereNoneMayBeAreRefused(t *testing.T) {
 	}
 	o.Stepped(s.World, s.nodes[1], nil, nil)
 	s.refused("INV-44", "while it was not fenced")
+}
+
+// A drain is an operator's word: it outlives the runs of the broker, and ends when
+// an operator takes it back.
+func TestADrainThatEndsWithARestartIsRefused(t *testing.T) {
+	register := func(draining bool, epoch message.BrokerEpoch) *stage {
+		s, o := newStage(t), &ownedLogs{}
+		m := s.cluster(4)
+		o.Stepped(s.World, s.nodes[1], nil, nil)
+		if err := m.Apply(20, &message.Change{Broker: &message.BrokerChange{Node: 4, Epoch: epoch, Draining: draining}}); err != nil {
+			t.Fatal(err)
+		}
+		m.Advance(20)
+		s.book.meta.entries = 1
+		o.Stepped(s.World, s.nodes[1], nil, nil)
+		return s
+	}
+	register(true, 20).passed()
+	register(false, 4).passed() // taken back while it runs
+	register(false, 20).refused("INV-44", "is not any more since it was registered under broker epoch 20")
+}
+
+// Who shuts down in good order has handed over everything before.
+func TestABrokerThatShutsDownWhileItLeadsIsRefused(t *testing.T) {
+	shutsDown := func(run message.BrokerEpoch, clean bool, leader message.NodeID) *stage {
+		s := newStage(t)
+		m := s.cluster()
+		p := &message.PartitionChange{ID: part, Replicas: nodeIDs{1, 2}, ISR: nodeIDs{1, 2}, Leader: leader, LeaderEpoch: 1}
+		if err := m.Apply(20, &message.Change{Partition: p}); err != nil {
+			t.Fatal(err)
+		}
+		in := effect.Received{From: 3, Msg: &message.BrokerHeartbeatReply{Epoch: run, MayShutdown: true}}
+		s.step(&goneInOrder{}, 1, in, []effect.Effect{effect.Halt{Clean: clean}})
+		return s
+	}
+	shutsDown(1, true, 2).passed()
+	shutsDown(7, true, 1).passed() // of another run
+	shutsDown(1, false, 1).passed()
+	shutsDown(1, true, 1).refused("INV-7", "and is the leader of 1 partitions")
 }
 
 // copies plays a broker that copies one replica: it asks under the throttle in

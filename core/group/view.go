@@ -152,6 +152,22 @@ func (c *Coordinator) EachInstance(visit func(group, instance, member string) bo
 	}
 }
 
+// MemberOf is the present epoch of one member and what it holds, in order: what it is
+// assigned and what it still has to give up. ok is false where its shard does not
+// serve, or the group has no such member. The list is shared, and not to be changed.
+func (c *Coordinator) MemberOf(group, member string) (epoch message.MemberEpoch, holds []record.PartitionID, ok bool) {
+	s, no := c.serves(group)
+	if no != nil {
+		return 0, nil, false
+	}
+	g := s.state.groups[group]
+	if g == nil || g.members[member] == nil {
+		return 0, nil, false
+	}
+	m := g.members[member]
+	return m.epoch, m.holds(), true
+}
+
 // Deadline is how long a member has to give up what it is to give up.
 type Deadline struct {
 	Group, Member string
