@@ -43,7 +43,7 @@ func newObservers() []Observer {
 		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
 		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{}, &ownPositions{},
-		&oneDecision{}, &trulyFenced{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{}, &openKept{},
+		&oneDecision{}, &trulyFenced{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{}, &openKept{}, &keptByLimits{},
 		&staleInert{}, &membersThere{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
 		&closedFiles{}, &shortJournals{}, &shortHistories{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &goneInOrder{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
