@@ -50,10 +50,11 @@ func drawRare(r *chance.Stream, p *Plan) {
 }
 
 // drawRareFaults draws what goes together with faults that are there: starts that
-// find what was damaged before it is written anew, and a clean end whose mark is
-// damaged before the next start.
+// find what was damaged before it is written anew, a clean end whose mark is damaged
+// before the next start, and marks that go with a file: nothing tells then what else
+// there was.
 func drawRareFaults(r *chance.Stream, faults []Fault) (more []Fault) {
-	root, clean := r.Split("root"), r.Split("clean")
+	root, clean, lost := r.Split("root"), r.Split("clean"), r.Split("lost")
 	for i := range faults {
 		f := &faults[i]
 		switch {
@@ -63,6 +64,11 @@ func drawRareFaults(r *chance.Stream, faults []Fault) (more []Fault) {
 				crash.Kind = Restart
 			}
 			more = append(more, crash)
+		case f.Kind == LoseFile && f.Node > 0 && lost.OneIn(2):
+			at := f.At + Span(lost.Between(0, 20))*Millisecond
+			more = append(more,
+				Fault{At: at, Kind: DamageRoot, Node: f.Node, Strength: marksGone},
+				Fault{At: at + Span(lost.Between(1, 100))*Millisecond, For: 50 * Millisecond, Kind: Crash, Node: f.Node})
 		case f.Kind == Restart && f.Node > 0 && clean.OneIn(4):
 			more = append(more, Fault{At: f.At + Span(clean.Between(20, 300))*Millisecond, Kind: DamageRoot, Node: f.Node, Strength: cleanMark})
 		}

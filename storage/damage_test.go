@@ -102,6 +102,43 @@ func TestDamageIsNoTornTail(t *testing.T) {
 	}
 }
 
+// Where a log starts the marks alone tell. Without them the first file that is there may
+// not be the first that there was, and the core is told so until the log is put in order.
+func TestAStartIsGuessedOnceTheMarksAreLost(t *testing.T) {
+	first := segmentPath("7-0", 0)
+	for name, c := range map[string]struct {
+		lost    []string
+		start   record.Offset
+		guessed bool
+	}{
+		"the marks":                       {[]string{marksName}, 0, false},
+		"the marks and the first segment": {[]string{marksName, first}, 15, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := damaged(t, func(d *simdisk.Disk) {
+				for _, path := range c.lost {
+					require.NoError(t, d.Remove(path))
+				}
+				require.NoError(t, d.SyncDir("7-0"))
+				require.NoError(t, d.SyncDir(""))
+			})
+			_, found := open(t, d, small)
+			require.Equal(t, c.start, found.Logs[0].Start)
+			require.Equal(t, c.guessed, found.Logs[0].StartGuessed)
+			require.Contains(t, found.Logs[0].Damage, "marks were lost")
+
+			d.Crash(chance.New(2)) // before anything was done about it
+			s, again := open(t, d, small)
+			require.Equal(t, found, again)
+			do(t, s, effect.Reset{Log: logA, Start: 0}, effect.Flush{Log: logA})
+			d.Crash(chance.New(3))
+			_, healed := open(t, d, small)
+			require.Empty(t, healed.Logs[0].Damage)
+			require.False(t, healed.Logs[0].StartGuessed)
+		})
+	}
+}
+
 func cutFile(t *testing.T, d *simdisk.Disk, path string, size int64) {
 	t.Helper()
 	f, err := d.Open(path)

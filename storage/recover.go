@@ -271,6 +271,7 @@ func cutIndex(x *index, base, end record.Offset, size int64) *index {
 func (r *recovery) tell(damage string) {
 	p, l := r.p, &r.log
 	l.Start, l.End, l.Damage = p.start, p.end, damage
+	l.StartGuessed = r.was.suspect && p.start > 0
 	l.CheckpointAt = p.start
 	if p.checkpoint != noMark && p.checkpoint <= p.end {
 		l.Checkpoint, l.CheckpointAt = r.state, p.checkpoint

@@ -129,6 +129,10 @@ type RecoveredLog struct {
 	Headers       []record.Header
 	// Damage tells why the log ends below what was durable. Empty: it does not.
 	Damage string
+	// StartGuessed: of a damaged log, Start is only where the first file begins that is
+	// there. What tells where the log started is lost, and there may have been files
+	// before.
+	StartGuessed bool
 	// Bytes is the size of the log on disk.
 	Bytes int64
 	// Config are its settings, as far as storage remembers them.

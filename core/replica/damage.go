@@ -25,6 +25,7 @@ import (
 type damage struct {
 	what     string
 	whole    bool // no part of the log is to be trusted
+	guessed  bool // nor its start: there may have been records below it
 	byRead   bool // found by a read in this run, not by recovery
 	told     bool // the caller was told, for a registration
 	reported bool // that registration is committed
@@ -38,6 +39,10 @@ func (r *replica) repairAsFollower(m *Manager, out *Out) bool {
 		return true
 	case !r.damage.reported, r.damage.byRead && slices.Contains(r.state.ISR, m.cfg.ID):
 		return false
+	case r.damage.guessed:
+		// A start that a follower states is taken for one that a leader has decided on
+		// (agreeOnStart), and all others would give up what only this disk has lost.
+		r.reset(m, 0, out)
 	case r.damage.whole:
 		r.inherit(m, r.log.Start(), r.log.CarryOver(), out) // what is known of older records is not damaged
 	default:
@@ -52,6 +57,7 @@ func (r *replica) repairAsFollower(m *Manager, out *Out) bool {
 // damage that a read has found it stays as it is, and serves nothing.
 func (r *replica) repairAsLeader(m *Manager, out *Out) {
 	if !r.damage.byRead {
+		r.damage.guessed = false // there is nothing else to begin with
 		r.repairAsFollower(m, out)
 	}
 	r.admit(out)

@@ -65,6 +65,62 @@ func TestALogThatCannotBeRestoredIsFetchedFromTheStart(t *testing.T) {
 	require.Equal(t, w.node(1).contents(p0), n.contents(p0))
 }
 
+// A disk that has lost its first file, and what tells where the log started, guesses a
+// start. It is kept from the others: they would take it for one that a leader had decided
+// on, and give up records that only this disk has lost.
+func TestAGuessedStartIsToldToNobody(t *testing.T) {
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1, 2)
+	w.put(1, "a", "b", "c")
+	w.pass(message.Second)
+	n := w.node(2)
+	n.loseFirst()
+	w.setISR(p0, 1)
+	n.back()
+	w.pass(3 * message.Second)
+	require.Equal(t, effect.Reset{Log: p0, Cut: 1, Start: 0}, n.look()[0])
+	require.Zero(t, w.node(1).view(p0).Start)
+	require.Equal(t, []string{"a0", "b0", "c0"}, values(t, w.node(1).contents(p0)))
+	require.Equal(t, w.node(1).contents(p0), n.contents(p0))
+	require.Equal(t, []message.NodeID{1, 2}, w.parts[p0].ISR)
+}
+
+// loseFirst ends a run; the disk loses the file with the first record, and the marks.
+func (n *node) loseFirst() {
+	n.crash()
+	d := n.disks[p0]
+	d.batches, d.start, d.mark = d.batches[1:], 1, effect.Checkpoint{}
+	found := n.recover()
+	found[0].Damage, found[0].StartGuessed, found[0].CheckpointAt = "the marks were lost", true, 1
+	n.m = New(Config{ID: n.id}, found, chance.New(2), n.w.now)
+}
+
+// back begins the next run, and registers it.
+func (n *node) back() {
+	w := n.w
+	n.down, n.applied = false, 0
+	w.epochs++
+	n.m.SetEpoch(w.epochs)
+	w.commit(nil, []BrokerState{{Node: n.id, Epoch: w.epochs, Available: true}})
+	n.look()
+}
+
+// Who is made leader all the same has nothing better to begin with.
+func TestALeaderKeepsWhatIsBehindAGuessedStart(t *testing.T) {
+	w := newWorld(t, 1)
+	w.create(p0, message.TopicConfig{MinInsync: 1}, 1)
+	w.put(1, "a", "b", "c")
+	w.pass(message.Second)
+	n := w.node(1)
+	n.loseFirst()
+	w.elect(p0, 1)
+	n.back()
+	w.pass(3 * message.Second)
+	require.Equal(t, Leading, n.view(p0).Role)
+	require.Equal(t, record.Offset(1), n.view(p0).Start)
+	require.Equal(t, []string{"b0", "c0"}, values(t, n.contents(p0)))
+}
+
 // What a read finds on a leader is told to everybody who asks, and to the
 // controller. Nothing of the log is given up before the controller knows.
 func TestDamageThatAReadFindsIsToldAndNotRepairedBehindTheControllersBack(t *testing.T) {

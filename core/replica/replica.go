@@ -61,11 +61,11 @@ func created(m *Manager, s *PartitionState) *replica {
 func restored(m *Manager, found effect.RecoveredLog) *replica {
 	l, err := log.Restore(found)
 	r := &replica{id: found.ID, log: l, led: record.NoLeaderEpoch}
-	r.damage = damage{what: found.Damage, reported: true}
+	r.damage = damage{what: found.Damage, guessed: found.StartGuessed, reported: true}
 	r.segmentBytes = found.Config.SegmentBytes
 	r.forgetful = found.Damage != "" && len(found.Checkpoint) == 0 && found.Start > 0
 	if err != nil {
-		r.damage = damage{what: "recovery: " + err.Error(), whole: true, reported: true}
+		r.damage = damage{what: "recovery: " + err.Error(), whole: true, guessed: found.StartGuessed, reported: true}
 		r.log = log.New(found.Start)
 	}
 	r.care.Due, r.idle.Due = (*careTimer)(r), (*idleTimer)(r)
