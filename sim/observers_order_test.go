@@ -195,6 +195,19 @@ func TestAReaderThatIsNotToldOfATruncationIsRefused(t *testing.T) {
 	s.passed()
 	read(2)
 	s.refused("INV-35", "behind one of epoch 3, but it has read one of epoch 2")
+
+	r.memory.cut(1)
+	var three record.Builder
+	for _, value := range []string{"b", "c", "d"} {
+		require.NoError(t, three.Append(1000, nil, []byte(value), nil))
+	}
+	whole := three.Build()
+	record.Stamp(whole, 1, 3)
+	r.memory.extend(whole, 0) // it goes on inside of that
+	read(3)
+	s.passed()
+	read(2)
+	s.refused("INV-35", "behind one of epoch 3, but it has read one of epoch 2")
 }
 
 func TestAnIDForTwoProducersIsRefused(t *testing.T) {

@@ -42,6 +42,49 @@ func drawSacrifices(r *chance.Stream, p *Plan) []Fault {
 	}
 }
 
+// drawOutvoted gives a topic two replicas, in a few seeds, and lets the one that has
+// fallen behind be all that is left of them: what readers have read is given up, while
+// they sleep until others have written as much again in its place. Among three replicas
+// that hardly comes about: with two of them the majority of the controllers is gone.
+func drawOutvoted(r *chance.Stream, p *Plan) (faults []Fault) {
+	if p.Cluster.Nodes < 3 || !r.OneIn(7) {
+		return nil
+	}
+	t := &p.Topics[r.Below(int64(len(p.Topics)))]
+	var readers []int
+	for i := range p.Clients {
+		if c := &p.Clients[i]; (c.Role == Reader || c.Role == MemberOf) && slices.Contains(c.Topics, t.Name) {
+			readers = append(readers, c.ID)
+		}
+	}
+	if len(readers) == 0 {
+		return nil
+	}
+	t.Replication, t.MinInsync = 2, 1
+	lag, session, end := p.Timing.ReplicaLag, p.Timing.BrokerSession, p.Phases.Warm+p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); ; {
+		place := t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		behind := lag + Span(r.Between(200, 1000))*Millisecond
+		gone := 2*session + behind + Span(r.Between(1000, 3000))*Millisecond
+		if at+behind+gone > end {
+			return faults
+		}
+		faults = append(faults,
+			Fault{At: at, For: behind + 50*Millisecond, Kind: Isolate, Target: "follower " + place},
+			Fault{At: at + behind, For: gone, Kind: Crash, Target: "leader " + place})
+		for _, c := range readers {
+			if !r.OneIn(4) {
+				nap := session + behind + Span(r.Between(500, 3000))*Millisecond
+				faults = append(faults, Fault{At: at + behind, For: nap, Kind: ClientPause, Client: c})
+			}
+		}
+		for ask := at + behind + session; ask < at+behind+gone; ask += session / 4 {
+			faults = append(faults, Fault{At: ask, Kind: UncleanElect})
+		}
+		at += behind + gone + Span(r.Between(1000, 3000))*Millisecond
+	}
+}
+
 // drawLateProposals draws disks that are swapped while a leader cannot tell the
 // controller that their node has caught up: what it has proposed arrives when
 // the node is another one (KIP-903). The proposal must be made, and arrive,

@@ -107,6 +107,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawRareFaults(r.Split("rare"), faults)...)
 	faults = append(faults, drawTransactionDeaths(r.Split("transaction deaths"), p)...)
 	faults = append(faults, drawDiscoveries(r.Split("discoveries"), p, faults)...)
+	faults = append(faults, drawOutvoted(r.Split("outvoted"), p)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:
