@@ -108,6 +108,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawTransactionDeaths(r.Split("transaction deaths"), p)...)
 	faults = append(faults, drawDiscoveries(r.Split("discoveries"), p, faults)...)
 	faults = append(faults, drawOutvoted(r.Split("outvoted"), p)...)
+	faults = append(faults, drawLate(r.Split("late"), p)...)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:
