@@ -324,9 +324,8 @@ func (c *chaos) wrong(u *user) message.Request {
 	case 9, 10, 11:
 		return c.wrongSetting(u)
 	case 12: // what shards of groups are made of goes only when it is replaced
-		if image := u.world.newest(); image != nil && image.TopicNamed(offsetsTopic) != nil {
-			internal := image.TopicNamed(offsetsTopic)
-			id := record.PartitionID{Topic: internal.ID, Index: int32(r.Below(int64(len(internal.Partitions))))}
+		if t := u.world.shards(offsetsTopic); t != nil {
+			id := record.PartitionID{Topic: t.ID, Index: int32(r.Below(int64(len(t.Partitions))))}
 			return &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{{ID: id, Before: record.Offset(r.Between(-1, 20))}}}
 		}
 		return c.wrongSetting(u)
@@ -360,13 +359,9 @@ func (c *chaos) wrong(u *user) message.Request {
 // internal is one after the other of the partitions of the cluster's own topics; false:
 // there are none yet.
 func (c *chaos) internal(u *user) (record.PartitionID, bool) {
-	image := u.world.newest()
-	if image == nil {
-		return record.PartitionID{}, false
-	}
 	var all []record.PartitionID
 	for _, name := range []string{offsetsTopic, statesTopic} {
-		if t := image.TopicNamed(name); t != nil {
+		if t := u.world.shards(name); t != nil {
 			for _, p := range t.Partitions {
 				all = append(all, p.ID)
 			}

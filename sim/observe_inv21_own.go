@@ -24,11 +24,8 @@ func (*ownPositions) Looks() scope { return ofRequests | ofReplies }
 
 func (o *ownPositions) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	if r, ok := in.(effect.Requested); ok {
-		switch m := r.Msg.(type) {
-		case *message.CommitOffsets:
-			o.asked(n, r.Token, m.Group, m.Member, m.MemberEpoch, m.Offsets)
-		case *message.CommitTransactionOffsets:
-			o.asked(n, r.Token, m.Group, m.Member, m.MemberEpoch, m.Offsets)
+		if c, ok := committerOf(r.Msg); ok {
+			o.asked(n, r.Token, &c)
 		}
 	}
 	if len(o.strays) == 0 {
@@ -49,19 +46,19 @@ func (o *ownPositions) Stepped(w *World, n *Node, in effect.Input, out []effect.
 }
 
 // asked notes the partitions that a member names and does not hold.
-func (o *ownPositions) asked(n *Node, token message.Token, group, member string, epoch message.MemberEpoch, offsets []message.GroupOffset) {
+func (o *ownPositions) asked(n *Node, token message.Token, who *committer) {
 	c := n.Core()
-	if c == nil || member == "" {
+	if c == nil || who.member == "" {
 		return
 	}
-	present, holds, ok := c.Groups().MemberOf(group, member)
-	if !ok || present != epoch {
+	present, holds, ok := c.Groups().MemberOf(who.group, who.member)
+	if !ok || present != who.epoch {
 		return
 	}
 	var strays []record.PartitionID
-	for i := range offsets {
-		if !slices.Contains(holds, offsets[i].ID) {
-			strays = append(strays, offsets[i].ID)
+	for i := range who.offsets {
+		if !slices.Contains(holds, who.offsets[i].ID) {
+			strays = append(strays, who.offsets[i].ID)
 		}
 	}
 	if strays == nil {
@@ -81,25 +78,33 @@ func (o *ownPositions) answered(w *World, n *Node, token message.Token, code mes
 		return
 	}
 	delete(o.strays, at)
-	group, member := committerOf(n.tokens[token].request)
-	if code != message.None || w.shardGivenUp(group) {
+	who, _ := committerOf(n.tokens[token].request)
+	if code != message.None || w.shardGivenUp(who.group) {
 		return
 	}
 	for i := range offsets {
 		if offsets[i].Code == message.None && slices.Contains(strays, offsets[i].ID) {
-			w.fail("INV-21", n.id, "a member commits what is not its own", "node %d takes a commit of member %q of group %q for partition %s, which the member did not hold under the epoch that it names", n.id, member, group, offsets[i].ID)
+			w.fail("INV-21", n.id, "a member commits what is not its own", "node %d takes a commit of member %q of group %q for partition %s, which the member did not hold under the epoch that it names", n.id, who.member, who.group, offsets[i].ID)
 			return
 		}
 	}
 }
 
-// committerOf is who asks for positions to be stored.
-func committerOf(r message.Request) (group, member string) {
+// committer is who asks for positions to be stored, alone or in a transaction: both are
+// fenced in the same way (KIP-447).
+type committer struct {
+	membership
+	epoch   message.MemberEpoch
+	offsets []message.GroupOffset
+}
+
+// committerOf is who asks that in a request; false: it asks for something else.
+func committerOf(r message.Request) (committer, bool) {
 	switch m := r.(type) {
 	case *message.CommitOffsets:
-		return m.Group, m.Member
+		return committer{membership{m.Group, m.Member}, m.MemberEpoch, m.Offsets}, true
 	case *message.CommitTransactionOffsets:
-		return m.Group, m.Member
+		return committer{membership{m.Group, m.Member}, m.MemberEpoch, m.Offsets}, true
 	}
-	return "", ""
+	return committer{}, false
 }

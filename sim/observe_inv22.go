@@ -40,8 +40,7 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 	o.earlierAnswer(w, n, in)
 	switch in := in.(type) {
 	case effect.Requested:
-		switch in.Msg.(type) {
-		case *message.CommitOffsets, *message.CommitTransactionOffsets:
+		if _, ok := committerOf(in.Msg); ok {
 			if o.came == nil {
 				o.came = map[asking]uint64{}
 			}
@@ -59,13 +58,9 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 		case *message.GroupHeartbeatReply:
 			o.told(w, n.tokens[reply.Token].request, m)
 		case *message.CommitOffsetsReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.CommitOffsets); ok {
-				o.committed(w, n, reply.Token, membership{asked.Group, asked.Member}, asked.MemberEpoch, m.Code, m.Offsets)
-			}
-		case *message.CommitTransactionOffsetsReply: // fenced in the same way (KIP-447)
-			if asked, ok := n.tokens[reply.Token].request.(*message.CommitTransactionOffsets); ok {
-				o.committed(w, n, reply.Token, membership{asked.Group, asked.Member}, asked.MemberEpoch, m.Code, m.Offsets)
-			}
+			o.committed(w, n, reply.Token, m.Code, m.Offsets)
+		case *message.CommitTransactionOffsetsReply:
+			o.committed(w, n, reply.Token, m.Code, m.Offsets)
 		case *message.FetchReply:
 			otherLeadership(w, n, n.tokens[reply.Token].request, m)
 		}
@@ -89,20 +84,24 @@ func (o *staleInert) told(w *World, request message.Request, m *message.GroupHea
 }
 
 // committed judges a commit that is taken.
-func (o *staleInert) committed(w *World, n *Node, token message.Token, who membership, epoch message.MemberEpoch, code message.Code, offsets []message.CommittedOffset) {
+func (o *staleInert) committed(w *World, n *Node, token message.Token, code message.Code, offsets []message.CommittedOffset) {
+	who, ok := committerOf(n.tokens[token].request)
+	if !ok {
+		return
+	}
 	at := asking{n.id, n.run, token}
 	came := o.came[at]
 	delete(o.came, at)
 	if who.member == "" || code != message.None || w.shardGivenUp(who.group) {
 		return
 	}
-	told, known := o.members[who]
-	if !known || told.epoch <= epoch || told.at >= came {
+	told, known := o.members[who.membership]
+	if !known || told.epoch <= who.epoch || told.at >= came {
 		return
 	}
 	for i := range offsets {
 		if offsets[i].Code == message.None {
-			w.fail("INV-22", n.id, "a stale commit is taken", "node %d takes a commit of member %q of group %q under epoch %d for partition %s, although the member had been told epoch %d before it came", n.id, who.member, who.group, epoch, offsets[i].ID, told.epoch)
+			w.fail("INV-22", n.id, "a stale commit is taken", "node %d takes a commit of member %q of group %q under epoch %d for partition %s, although the member had been told epoch %d before it came", n.id, who.member, who.group, who.epoch, offsets[i].ID, told.epoch)
 			return
 		}
 	}

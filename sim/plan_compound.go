@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"slices"
-
-	"github.com/tamarack-mq/tamarack/core/chance"
-)
+import "github.com/tamarack-mq/tamarack/core/chance"
 
 // drawSacrifices draws what ends in an unclean election, in a few seeds. Single
 // faults hardly ever get there: one replica must have fallen behind and be back
@@ -13,8 +9,8 @@ func drawSacrifices(r *chance.Stream, p *Plan) []Fault {
 	if p.Cluster.Nodes < 4 || !r.OneIn(4) {
 		return nil
 	}
-	t := &p.Topics[r.Below(int64(len(p.Topics)))]
-	place := t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+	t := p.anyTopic(r)
+	place := t.anyPartition(r)
 	lag, session := p.Timing.ReplicaLag, p.Timing.BrokerSession
 	var faults []Fault
 	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); ; {
@@ -28,11 +24,10 @@ func drawSacrifices(r *chance.Stream, p *Plan) []Fault {
 			Fault{At: at + behind, For: gone, Kind: Crash, Target: "leader " + place},
 			Fault{At: at + behind + 10*Millisecond, For: gone, Kind: Crash, Target: "follower " + place})
 		// Who sleeps meanwhile wakes up to other records where it had read on.
-		for i := range p.Clients {
-			c := &p.Clients[i]
-			if (c.Role == Reader || c.Role == MemberOf) && slices.Contains(c.Topics, t.Name) && r.OneIn(2) {
+		for _, c := range p.readers(t.Name) {
+			if r.OneIn(2) {
 				nap := gone + Span(r.Between(500, 4000))*Millisecond
-				faults = append(faults, Fault{At: at + behind, For: nap, Kind: ClientPause, Client: c.ID})
+				faults = append(faults, Fault{At: at + behind, For: nap, Kind: ClientPause, Client: c})
 			}
 		}
 		for ask := at + behind + session; ask < at+behind+gone; ask += session / 2 {
@@ -50,20 +45,15 @@ func drawOutvoted(r *chance.Stream, p *Plan) (faults []Fault) {
 	if p.Cluster.Nodes < 3 || !r.OneIn(7) {
 		return nil
 	}
-	t := &p.Topics[r.Below(int64(len(p.Topics)))]
-	var readers []int
-	for i := range p.Clients {
-		if c := &p.Clients[i]; (c.Role == Reader || c.Role == MemberOf) && slices.Contains(c.Topics, t.Name) {
-			readers = append(readers, c.ID)
-		}
-	}
+	t := p.anyTopic(r)
+	readers := p.readers(t.Name)
 	if len(readers) == 0 {
 		return nil
 	}
 	t.Replication, t.MinInsync = 2, 1
 	lag, session, end := p.Timing.ReplicaLag, p.Timing.BrokerSession, p.Phases.Warm+p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); ; {
-		place := t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		place := t.anyPartition(r)
 		behind := lag + Span(r.Between(200, 1000))*Millisecond
 		gone := 2*session + behind + Span(r.Between(1000, 3000))*Millisecond
 		if at+behind+gone > end {
@@ -97,8 +87,8 @@ func drawLateProposals(r *chance.Stream, p *Plan) []Fault {
 	var faults []Fault
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); at < end; at += Span(r.Between(3000, 8000)) * Millisecond {
-		t := &p.Topics[r.Below(int64(len(p.Topics)))]
-		leader := "leader " + t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		t := p.anyTopic(r)
+		leader := "leader " + t.anyPartition(r)
 		node := int(r.Between(int64(c.Voters)+1, int64(c.Nodes)))
 		mute := p.Timing.BrokerSession * Span(r.Between(50, 95)) / 100
 		faults = append(faults, Fault{At: at, For: Span(r.Between(20, 200)) * Millisecond, Kind: Crash, Node: node})
@@ -114,7 +104,7 @@ func drawLateProposals(r *chance.Stream, p *Plan) []Fault {
 // the group's members for so long that these have found its successor and commit
 // there, in a few seeds. It goes on answering whoever else asks it.
 func drawZombies(r *chance.Stream, p *Plan) []Fault {
-	if p.Cluster.Nodes < 3 || !r.OneIn(8) || !slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Role == MemberOf }) {
+	if p.Cluster.Nodes < 3 || !r.OneIn(8) || len(p.members("")) == 0 {
 		return nil
 	}
 	var faults []Fault

@@ -1,17 +1,12 @@
 package sim
 
-import (
-	"slices"
-
-	"github.com/tamarack-mq/tamarack/core/chance"
-)
+import "github.com/tamarack-mq/tamarack/core/chance"
 
 // drawHandovers draws, in a few seeds, shards of groups that go to and fro between
 // brokers while one of those is slow to read: so a log that is read for one
 // leadership comes when the broker leads again, and others have led meanwhile.
 func drawHandovers(r *chance.Stream, p *Plan) (faults []Fault) {
-	members := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Role == MemberOf })
-	if !members || p.Cluster.Nodes < 3 || !r.OneIn(6) {
+	if len(p.members("")) == 0 || p.Cluster.Nodes < 3 || !r.OneIn(6) {
 		return nil
 	}
 	end := p.Phases.Warm + p.Phases.Faults

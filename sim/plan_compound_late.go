@@ -57,8 +57,8 @@ func drawLateMembers(r *chance.Stream, p *Plan) (faults []Fault) {
 	}
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); at < end; {
-		t := &p.Topics[r.Below(int64(len(p.Topics)))]
-		leader := "leader " + t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		t := p.anyTopic(r)
+		leader := "leader " + t.anyPartition(r)
 		node := int(r.Between(int64(c.Voters)+1, int64(c.Nodes)))
 		behind := p.Timing.ReplicaLag + Span(r.Between(500, 1500))*Millisecond
 		back := at + behind // when it catches up
@@ -110,7 +110,7 @@ func drawAbsences(r *chance.Stream, p *Plan) (faults []Fault) {
 		}
 		faults = append(faults, Fault{At: at, For: away, Kind: Isolate, Node: node}, set)
 		for ask := set.At + 100*Millisecond; ask < at+away; ask += Span(r.Between(30, 150)) * Millisecond {
-			faults = append(faults, Fault{At: ask, Kind: MoveLeader, Topic: p.Topics[r.Below(int64(len(p.Topics)))].Name})
+			faults = append(faults, Fault{At: ask, Kind: MoveLeader, Topic: p.anyTopic(r).Name})
 		}
 	}
 	return faults

@@ -38,7 +38,7 @@ func drawSuccessions(r *chance.Stream, p *Plan) (faults []Fault) {
 			}
 		}
 		for ask := at; ask < at+long; ask += Span(r.Between(30, 400)) * Millisecond {
-			f := Fault{At: ask, Kind: MoveLeader, Topic: p.Topics[r.Below(int64(len(p.Topics)))].Name}
+			f := Fault{At: ask, Kind: MoveLeader, Topic: p.anyTopic(r).Name}
 			if r.OneIn(3) {
 				f = Fault{At: ask, Kind: Elect}
 			}

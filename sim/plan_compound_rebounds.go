@@ -11,12 +11,7 @@ import (
 // seeds: what was read for the first leadership comes in the next, and is too old. Somebody
 // asks all the time what the group has committed, and members start again and ask, too.
 func drawRebounds(r *chance.Stream, p *Plan) (faults []Fault) {
-	var members []int
-	for i := range p.Clients {
-		if c := &p.Clients[i]; c.Role == MemberOf && c.Group == "g0" {
-			members = append(members, c.ID)
-		}
-	}
+	members := p.members("g0")
 	if len(members) == 0 || p.Cluster.Nodes < 3 || !r.OneIn(6) {
 		return nil
 	}
@@ -56,8 +51,7 @@ func addReader(p *Plan, group string, every Span) {
 // are cut off from it, have not run out there yet, so that nothing of its own holds
 // its answers back. Strangers go on asking it.
 func drawDeposed(r *chance.Stream, p *Plan) (faults []Fault) {
-	members := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Role == MemberOf && c.Group == "g0" })
-	if !members || p.Cluster.Nodes < 3 || !r.OneIn(5) {
+	if len(p.members("g0")) == 0 || p.Cluster.Nodes < 3 || !r.OneIn(5) {
 		return nil
 	}
 	p.Cluster.Shards = 1

@@ -11,10 +11,8 @@ import (
 // expire while others may stay, or while a transaction holds all of them back. What
 // it asks about transactions is refused together with what others are granted.
 func drawStrangers(r *chance.Stream, p *Plan) {
-	early := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Style == "at-most-once" })
 	transacts := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Role.transacts() })
-	members := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Role == MemberOf })
-	if early || !members && !transacts || transacts && !r.OneIn(4) || !transacts && !r.OneIn(10) {
+	if p.atMostOnce() || len(p.members("")) == 0 && !transacts || transacts && !r.OneIn(4) || !transacts && !r.OneIn(10) {
 		return
 	}
 	if p.Timing.OffsetRetention = Span(r.Between(2500, 8000)) * Millisecond; transacts {

@@ -92,8 +92,8 @@ func drawMoves(r *chance.Stream, p *Plan) (faults []Fault) {
 	}
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); at < end; at += Span(r.Between(1000, 5000)) * Millisecond {
-		t := &p.Topics[r.Below(int64(len(p.Topics)))]
-		place := t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		t := p.anyTopic(r)
+		place := t.anyPartition(r)
 		step := Span(r.Between(20, 600)) * Millisecond
 		if r.OneIn(2) { // so that the moves take their time
 			faults = append(faults, Fault{At: at - 10*Millisecond, Kind: Throttle, Strength: int(r.Between(1, 30))})

@@ -109,8 +109,8 @@ func drawSwings(r *chance.Stream, p *Plan) (faults []Fault) {
 	}
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); at < end; at += Span(r.Between(3000, 8000)) * Millisecond {
-		t := &p.Topics[r.Below(int64(len(p.Topics)))]
-		leader := "leader " + t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		t := p.anyTopic(r)
+		leader := "leader " + t.anyPartition(r)
 		faults = append(faults, Fault{At: at, For: 2 * Second, Kind: SlowLink, Target: leader, Strength: int(r.Between(20, 200))})
 		gap := Span(r.Between(20, 300)) * Millisecond
 		for k := range r.Between(2, 5) {
@@ -129,7 +129,7 @@ func drawHeldMoves(r *chance.Stream, p *Plan) (faults []Fault) {
 	}
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); at < end; at += Span(r.Between(8000, 16_000)) * Millisecond {
-		t := &p.Topics[r.Below(int64(len(p.Topics)))]
+		t := p.anyTopic(r)
 		least := func(n int) []string { return []string{"min-insync=" + itoa(n)} }
 		away := Span(r.Between(4000, 30_000)) * Millisecond
 		lowered := at + p.Timing.ReplicaLag + p.Timing.BrokerSession + Span(r.Between(500, 4000))*Millisecond
@@ -156,8 +156,8 @@ func drawRelapses(r *chance.Stream, p *Plan) (faults []Fault) {
 	}
 	end := p.Phases.Warm + p.Phases.Faults
 	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); at < end; at += Span(r.Between(2500, 7000)) * Millisecond {
-		t := &p.Topics[r.Below(int64(len(p.Topics)))]
-		leader := "leader " + t.Name + "/" + itoa(int(r.Below(int64(t.Partitions))))
+		t := p.anyTopic(r)
+		leader := "leader " + t.anyPartition(r)
 		if r.OneIn(2) {
 			faults = append(faults, Fault{At: at, Kind: MoveLeader, Topic: t.Name})
 		}

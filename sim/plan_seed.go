@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
@@ -96,8 +95,7 @@ func drawTiming(r *chance.Stream) TimingPlan {
 // asked to be given nothing twice would be, with no position left: there are
 // none of them then.
 func drawOffsetRetention(r *chance.Stream, p *Plan) Span {
-	early := slices.ContainsFunc(p.Clients, func(c ClientPlan) bool { return c.Style == "at-most-once" })
-	if early || !r.OneIn(4) {
+	if p.atMostOnce() || !r.OneIn(4) {
 		return 0
 	}
 	return Span(r.Between(1500, 8000)) * Millisecond

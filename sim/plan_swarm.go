@@ -154,9 +154,7 @@ func (d *faultDraw) strong(f Fault, low, high int64) Fault {
 	return f
 }
 
-func (d *faultDraw) anyTopic() *TopicPlan {
-	return &d.plan.Topics[d.r.Below(int64(len(d.plan.Topics)))]
-}
+func (d *faultDraw) anyTopic() *TopicPlan { return d.plan.anyTopic(d.r) }
 
 // where draws whom a fault strikes: any node, or whoever matters most.
 func (d *faultDraw) where(f Fault) Fault {
@@ -165,10 +163,10 @@ func (d *faultDraw) where(f Fault) Fault {
 		f.Target = "controller"
 	case 1, 2:
 		t := d.anyTopic()
-		f.Target = "leader " + t.Name + "/" + itoa(int(d.r.Below(int64(t.Partitions))))
+		f.Target = "leader " + t.anyPartition(d.r)
 	case 3:
 		t := d.anyTopic()
-		f.Target = "follower " + t.Name + "/" + itoa(int(d.r.Below(int64(t.Partitions))))
+		f.Target = "follower " + t.anyPartition(d.r)
 	case 4:
 		f.Target = "coordinator g0"
 	default:
