@@ -38,13 +38,12 @@ type Client struct {
 	unsettled atomic.Int64
 	// transacting holds one token while a transaction is made.
 	transacting chan struct{}
-	// hopeless is closed when every bootstrap address has turned the client away.
-	hopeless chan struct{}
 
 	mu     sync.Mutex
 	queue  []work
 	ended  bool            // nothing is taken any more
 	away   map[string]bool // bootstrap addresses that turned the client away for good
+	giveUp func()          // ends the wait for a first answer: all of them have
 	signal chan struct{}   // the queue has something
 	over   chan struct{}   // the loop has ended
 
@@ -77,13 +76,9 @@ func Dial(ctx context.Context, addresses string, options ...Option) (*Client, er
 	c := newClient(s)
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		select {
-		case <-c.hopeless:
-			stop()
-		case <-asking.Done():
-		}
-	}()
+	c.mu.Lock()
+	c.giveUp = stop
+	c.mu.Unlock()
 	if _, err := c.Ask(asking, &message.Metadata{Topics: []string{}}, protocol.Target{}); err != nil {
 		c.abandon()
 		reasons := c.dialErrors()
@@ -109,7 +104,7 @@ func newClient(s settings) *Client {
 	c := &Client{
 		settings: s, began: time.Now(),
 		signal: make(chan struct{}, 1), over: make(chan struct{}), transacting: make(chan struct{}, 1),
-		hopeless: make(chan struct{}), away: map[string]bool{},
+		away: map[string]bool{}, giveUp: func() {},
 		waiting: map[protocol.Op]func(*protocol.Result){},
 		links:   map[message.NodeID]*link{}, seeds: map[string]*link{},
 	}

@@ -174,11 +174,7 @@ func (c *Client) met(address string, err error) {
 			return
 		}
 	}
-	select {
-	case <-c.hopeless:
-	default:
-		close(c.hopeless)
-	}
+	c.giveUp()
 }
 
 // dialErrors are the reasons why bootstrap addresses could not be reached. Only
