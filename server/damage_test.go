@@ -28,11 +28,26 @@ func (j *journalOf) Write(b []byte) (int, error) {
 	return j.text.Write(b)
 }
 
-// line is the first line that has a text in it, by its keys.
-func (j *journalOf) line(text string) map[string]any {
+func (j *journalOf) all() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for l := range strings.Lines(j.text.String()) {
+	return j.text.String()
+}
+
+// awaits waits for a line with some words.
+func (j *journalOf) awaits(t *testing.T, words string) {
+	t.Helper()
+	eventually(t, func() string {
+		if strings.Contains(j.all(), words) {
+			return ""
+		}
+		return "nobody says " + words + " in\n" + j.all()
+	})
+}
+
+// line is the first line that has a text in it, by its keys.
+func (j *journalOf) line(text string) map[string]any {
+	for l := range strings.Lines(j.all()) {
 		var keys map[string]any
 		if strings.Contains(l, text) && json.Unmarshal([]byte(l), &keys) == nil {
 			return keys

@@ -1,51 +1,20 @@
 package server
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// said is a node's log.
-type said struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all.Write(b)
-}
-
-func (s *said) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all.String()
-}
-
-// awaits waits for a line of the log with some words.
-func (s *said) awaits(t *testing.T, words string) {
-	t.Helper()
-	eventually(t, func() string {
-		if strings.Contains(s.text(), words) {
-			return ""
-		}
-		return "nobody says " + words + " in\n" + s.text()
-	})
-}
-
 // What a node waits for is said at once, again after a minute, and then more and more
 // rarely; and when it is over.
 func TestALongWaitIsToldMoreAndMoreRarely(t *testing.T) {
-	log := &said{}
+	log := &journalOf{}
 	w := &waiting{log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
@@ -68,7 +37,7 @@ level=WARN msg="still waiting" for="a controller"
 level=WARN msg="still waiting" for="a controller"
 level=WARN msg=waiting for="its turn"
 level=INFO msg="ready: the cluster knows this run and lets it serve"
-`, log.text())
+`, log.all())
 }
 
 // A second process under a number waits for ever. Its log says which run has the
@@ -76,7 +45,7 @@ level=INFO msg="ready: the cluster knows this run and lets it serve"
 func TestWhoHasTheNumberIsTold(t *testing.T) {
 	c := newCluster(t, 3)
 	c.ready(t)
-	second, log := c.configs[0], &said{}
+	second, log := c.configs[0], &journalOf{}
 	second.Listen, second.DataDir, second.Record = freeAddress(t), filepath.Join(t.TempDir(), "another"), ""
 	second.Logger = slog.New(slog.NewTextHandler(log, nil))
 	n, err := Start(second)
@@ -86,7 +55,7 @@ func TestWhoHasTheNumberIsTold(t *testing.T) {
 		_ = n.Wait()
 	}()
 	log.awaits(t, "node 1 is registered by another run, at "+c.nodes[0].Address())
-	require.Equal(t, 1, strings.Count(log.text(), "level=WARN"), log.text())
+	require.Equal(t, 1, strings.Count(log.all(), "level=WARN"), log.all())
 }
 
 // A voter that has lost its disk needs the answers of all others: its log names those
@@ -99,7 +68,7 @@ func TestAVoterThatIsNotAdmittedNamesWhomItLacks(t *testing.T) {
 		_ = c.nodes[i].Wait()
 	}
 	require.NoError(t, os.RemoveAll(c.configs[1].DataDir))
-	log := &said{}
+	log := &journalOf{}
 	c.configs[1].Logger = slog.New(slog.NewTextHandler(log, nil))
 	c.start(t, 1)
 	log.awaits(t, "It votes once it has an answer of node 3 as well")
