@@ -97,3 +97,10 @@ func (v topicView) ByID(id record.TopicID) (string, int32, bool) {
 	}
 	return "", 0, false
 }
+
+func (v topicView) LeaderEpoch(p record.PartitionID) record.LeaderEpoch {
+	if part := v.node.image.Partition(p); part != nil {
+		return part.LeaderEpoch
+	}
+	return record.NoLeaderEpoch
+}

@@ -189,6 +189,35 @@ func TestANewLeaderIsAskedWhetherItHasWhatWasRead(t *testing.T) {
 	require.Empty(t, s.told())
 }
 
+// Metadata that is older than a position names a leader that was deposed before the
+// record was written that the position follows. It is asked nothing: where its log ends
+// says nothing about a truncation.
+func TestWithMetadataOlderThanThePositionNewerIsAskedFor(t *testing.T) {
+	s := newPlay(t, nil)
+	s.do(func(op Op) Input {
+		return Assign{Op: op, Group: "g", Partitions: []Start{{Place{"orders", 0}, Position{Kind: AtCommitted}}}}
+	})
+	s.metadata()
+	s.coordinator(2)
+	c, _ := next[*message.FetchOffsets](s)
+	s.answer(c, &message.FetchOffsetsReply{Offsets: []message.GroupOffset{{ID: orders0, Offset: 4, LeaderEpoch: 7}}})
+	for _, epoch := range []record.LeaderEpoch{5, 6} {
+		require.Equal(t, []int{0, 0}, []int{has[*message.OffsetForLeaderEpoch](s), has[*message.Fetch](s)}, "leader of epoch %d", epoch)
+		s.pass(s.c.cfg.RetryBackoffMax)
+		s.metadata()
+		s.moves(0, 3, epoch+1)
+	}
+	s.pass(s.c.cfg.RetryBackoffMax)
+	s.metadata()
+	c, r := next[*message.OffsetForLeaderEpoch](s)
+	require.Equal(t, message.NodeID(3), c.Node)
+	require.Equal(t, []message.EpochQuestion{{ID: orders0, LeaderEpoch: 7, Epoch: 7}}, r.Partitions)
+	s.answer(c, &message.OffsetForLeaderEpochReply{Partitions: []message.EpochAnswer{{ID: orders0, Epoch: 7, End: 5}}})
+	s.fetched(message.FetchedPartition{HighWatermark: 5, Records: stored(4, 7, "a")})
+	require.Equal(t, []string{"orders/0 4=a"}, given(s.done[s.poll(1, 0)]))
+	require.Empty(t, s.told())
+}
+
 func TestATruncationIsTold(t *testing.T) {
 	for _, reset := range []Reset{ResetEarliest, ResetNone} {
 		s := readingFrom(t, 0, nil, reset)

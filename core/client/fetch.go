@@ -99,6 +99,14 @@ func (k *consumer) planFlow(f *flow, routes *[]route) {
 		r.list = append(r.list, q)
 		return
 	}
+	if part.epoch < f.atEpoch {
+		// Who leads by what is known here was deposed before the record was written that
+		// was read last, or committed: its log may end below that, which would pass for a
+		// truncation (KIP-320). Coordinators store no epoch that never was, so a newer
+		// leader is there to be found.
+		k.c.cluster.want()
+		return
+	}
 	if f.checked < part.epoch {
 		if f.atEpoch != record.NoLeaderEpoch {
 			r.check = append(r.check, q) // KIP-320: has the new leader what was read?

@@ -13,8 +13,16 @@ import (
 
 // topicTable is a cluster image with nothing but topics.
 type topicTable struct {
-	rows map[string]topicRow
-	last record.TopicID
+	rows   map[string]topicRow
+	last   record.TopicID
+	epochs map[record.PartitionID]record.LeaderEpoch // where it is not 7
+}
+
+func (t *topicTable) LeaderEpoch(p record.PartitionID) record.LeaderEpoch {
+	if e, ok := t.epochs[p]; ok {
+		return e
+	}
+	return 7
 }
 
 func (t *topicTable) ByName(name string) (record.TopicID, int32, bool) {

@@ -91,7 +91,19 @@ func (c *Coordinator) checkOffset(o message.GroupOffset) message.Code {
 	if o.Offset < 0 {
 		return message.OffsetOutOfRange
 	}
-	return c.checkPartition(o.ID)
+	if o.LeaderEpoch < record.NoLeaderEpoch {
+		return message.InvalidRequest
+	}
+	if code := c.checkPartition(o.ID); code != message.None {
+		return code
+	}
+	// Who reads on from here waits until it finds a leader of that epoch or a later one
+	// (KIP-320). Of one that never was it would wait for ever; and if it is only news to
+	// this broker, the commit is tried again.
+	if o.LeaderEpoch > c.topics.LeaderEpoch(o.ID) {
+		return message.UnknownLeaderEpoch
+	}
+	return message.None
 }
 
 func (c *Coordinator) checkPartition(p record.PartitionID) message.Code {

@@ -91,6 +91,30 @@ func TestALateAttemptOfAnEarlierCommitIsRefused(t *testing.T) {
 	b.sound()
 }
 
+// Who reads on from a position looks for a leader of its epoch or a later one: none is
+// stored that never was. The coordinator may also be the one who has not heard of it yet.
+func TestAPositionOfAnEpochThatIsNotKnownIsNotStored(t *testing.T) {
+	b := newBench(t, Config{})
+	p0 := parts(b.topic("orders", 1), 0)[0]
+	commit := func(epoch record.LeaderEpoch) message.Code {
+		reply := b.ask(&message.CommitOffsets{Group: "g", MemberEpoch: -1,
+			Offsets: []message.GroupOffset{{ID: p0, Offset: 5, LeaderEpoch: epoch}}}).(*message.CommitOffsetsReply)
+		require.Equal(t, message.None, reply.Code)
+		return reply.Offsets[0].Code
+	}
+	require.Equal(t, message.InvalidRequest, commit(record.NoLeaderEpoch-1))
+	require.Equal(t, message.UnknownLeaderEpoch, commit(8))
+	require.Equal(t, message.NoOffset, b.position("g", p0))
+	pending := enlisting("g", 3, 1, p0, 5)
+	pending.Offsets[0].LeaderEpoch = 8
+	require.Equal(t, []message.CommittedOffset{{ID: p0, Code: message.UnknownLeaderEpoch}}, b.pending(pending).Offsets)
+	b.topics.epochs = map[record.PartitionID]record.LeaderEpoch{p0: 8}
+	require.Equal(t, message.None, commit(8))
+	require.Equal(t, record.Offset(5), b.position("g", p0))
+	require.Equal(t, message.None, commit(record.NoLeaderEpoch), "it need not be known")
+	b.sound()
+}
+
 func TestEachOffsetIsCheckedByItself(t *testing.T) {
 	b := newBench(t, Config{MaxNote: 3})
 	orders := b.topic("orders", 2)

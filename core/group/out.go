@@ -11,6 +11,8 @@ import (
 type TopicView interface {
 	ByName(name string) (id record.TopicID, partitions int32, ok bool)
 	ByID(id record.TopicID) (name string, partitions int32, ok bool)
+	// LeaderEpoch is that of a partition's last leader; NoLeaderEpoch: there is no such partition.
+	LeaderEpoch(p record.PartitionID) record.LeaderEpoch
 }
 
 // Out gathers what one call wants done.

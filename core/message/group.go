@@ -68,7 +68,9 @@ type GroupOffset struct {
 	Note        string
 }
 
-// CommitOffsetsReply has one entry for each offset.
+// CommitOffsetsReply has one entry for each offset. UnknownLeaderEpoch is that of a
+// position whose leader epoch the coordinator does not know of: it is news to it, or
+// never was.
 type CommitOffsetsReply struct {
 	Code    Code
 	Offsets []CommittedOffset
