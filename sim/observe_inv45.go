@@ -26,7 +26,7 @@ type heldToThrottle struct {
 type throttled struct {
 	run     uint32
 	buckets []bucket // one for each throttle that it went by; the last is the present one
-	asked   []pacedAsk
+	asked   []pacedAsks
 	most    int64 // bytes of the largest batch that came
 }
 
@@ -40,11 +40,20 @@ type bucket struct {
 	sharers int
 }
 
-// pacedAsk is the position that a replica stated last: the bucket of the throttle
-// under which it did so, or unpaced when it was not being added.
+// pacedAsks are the positions that a replica has stated and that may still be
+// answered, in order. There may be two: with a fetch under way a second one may tell
+// what has become durable.
+type pacedAsks struct {
+	id      record.PartitionID
+	session uint64
+	stated  []pacedAsk
+}
+
+// pacedAsk is one of them: the fetch that stated it, and the bucket of the throttle
+// under which it did so, or unpaced when the replica was not being added.
 type pacedAsk struct {
-	id record.PartitionID
-	of int
+	sequence uint32
+	of       int
 }
 
 const unpaced = -1
@@ -74,6 +83,7 @@ func (o *heldToThrottle) Stepped(w *World, n *Node, in effect.Input, out []effec
 	}
 	if received, ok := in.(effect.Received); ok {
 		if reply, ok := received.Msg.(*message.ReplicaFetchReply); ok {
+			t.overtakes(reply.Session, reply.Sequence)
 			o.copied(w, n, t, reply, out)
 		}
 	}
@@ -82,7 +92,7 @@ func (o *heldToThrottle) Stepped(w *World, n *Node, in effect.Input, out []effec
 			if fetch, ok := s.Msg.(*message.ReplicaFetch); ok {
 				for i := range fetch.Partitions {
 					id := fetch.Partitions[i].ID
-					t.asks(id, beingAdded(n, id), changed)
+					t.asks(id, fetch.Session, fetch.Sequence, beingAdded(n, id), changed)
 				}
 			}
 		}
@@ -101,7 +111,7 @@ func (o *heldToThrottle) copied(w *World, n *Node, t *throttled, reply *message.
 		for it.Next() {
 			t.most = max(t.most, int64(len(it.Bytes)))
 		}
-		b := t.pours(part.ID, int64(len(part.Records)), now)
+		b := t.pours(part.ID, reply.Session, reply.Sequence, int64(len(part.Records)), now)
 		if b == nil {
 			continue
 		}
@@ -152,43 +162,65 @@ func (t *throttled) goes(run uint32, rate int64, now message.Time) (changed bool
 
 // asks notes a position that a replica states. In the step that changes the
 // throttle it may do so before the change or after it: the larger one counts.
-func (t *throttled) asks(id record.PartitionID, added, changed bool) {
+func (t *throttled) asks(id record.PartitionID, session uint64, sequence uint32, added, changed bool) {
 	a := t.ask(id)
 	if a == nil {
-		t.asked = append(t.asked, pacedAsk{id: id})
+		t.asked = append(t.asked, pacedAsks{id: id})
 		a = &t.asked[len(t.asked)-1]
 	}
-	a.of = len(t.buckets) - 1
+	if a.session != session {
+		a.session, a.stated = session, a.stated[:0]
+	}
+	of := len(t.buckets) - 1
 	switch {
 	case !added:
-		a.of = unpaced
+		of = unpaced
 	case changed:
-		was, is := t.buckets[a.of-1].rate, t.buckets[a.of].rate
+		was, is := t.buckets[of-1].rate, t.buckets[of].rate
 		if was == 0 || is != 0 && was > is {
-			a.of--
+			of--
 		}
 	}
+	a.stated = append(a.stated, pacedAsk{sequence, of})
 }
 
-// ask is the position that a replica stated last; nil: none that is known of.
-func (t *throttled) ask(id record.PartitionID) *pacedAsk {
-	k := slices.IndexFunc(t.asked, func(a pacedAsk) bool { return a.id == id })
+// ask is what a replica has stated; nil: nothing that is known of.
+func (t *throttled) ask(id record.PartitionID) *pacedAsks {
+	k := slices.IndexFunc(t.asked, func(a pacedAsks) bool { return a.id == id })
 	if k < 0 {
 		return nil
 	}
 	return &t.asked[k]
 }
 
-// pours adds what came for a replica to the bucket of the throttle under which it
-// was asked for, and returns that; nil: no limit was in force for it then. One
-// answer answers: if another comes, it must keep to the throttle of now.
-func (t *throttled) pours(id record.PartitionID, bytes int64, now message.Time) *bucket {
+// overtakes forgets the positions that the answer to a fetch can no longer be about:
+// those that were stated anew with it, or before it. Answers come in order.
+func (t *throttled) overtakes(session uint64, sequence uint32) {
+	for i := range t.asked {
+		a := &t.asked[i]
+		for a.session == session && len(a.stated) > 1 && a.stated[1].sequence <= sequence {
+			a.stated = slices.Delete(a.stated, 0, 1)
+		}
+	}
+}
+
+// pours adds what came for a replica with the answer to a fetch to the bucket of the
+// throttle under which it was asked for, and returns that; nil: no limit was in force
+// for it then. One answer answers a position: if another comes, or one of another
+// session, it must keep to the throttle of now.
+func (t *throttled) pours(id record.PartitionID, session uint64, sequence uint32, bytes int64, now message.Time) *bucket {
 	a := t.ask(id)
 	if a == nil {
 		return nil
 	}
-	of := a.of
-	a.of = len(t.buckets) - 1
+	of := len(t.buckets) - 1
+	if a.session == session {
+		first := &a.stated[0]
+		if first.sequence > sequence {
+			return nil // it was asked for when nothing was being moved
+		}
+		of, first.of = first.of, of
+	}
 	if of == unpaced || t.buckets[of].rate == 0 {
 		return nil
 	}

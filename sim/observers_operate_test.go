@@ -156,18 +156,36 @@ func TestABrokerThatShutsDownWhileItLeadsIsRefused(t *testing.T) {
 // force, and gets so many bytes at once.
 type copies struct {
 	throttled
-	now message.Time
+	now  message.Time
+	sent uint32 // the fetch that stated the position last
 }
 
 func (c *copies) pass(ms int) { c.now = c.now.Add(message.Duration(ms) * message.Millisecond) }
 
 // set changes the throttle; a position is stated in that very step, too.
-func (c *copies) set(rate int64) { c.asks(part, true, c.goes(1, rate, c.now)) }
+func (c *copies) set(rate int64) { c.states(true, c.goes(1, rate, c.now)) }
 
-// came says whether what came is within the throttle, and asks for more.
+// changes has another throttle come when no position is stated.
+func (c *copies) changes(rate int64) { c.goes(1, rate, c.now) }
+
+// states a position with one more fetch.
+func (c *copies) states(added, changed bool) {
+	c.sent++
+	c.asks(part, 1, c.sent, added, changed)
+}
+
+// came says whether what came is within the throttle, and asks for more. It answers
+// all that was asked.
 func (c *copies) came(bytes int64) bool {
-	b := c.pours(part, bytes, c.now)
-	c.asks(part, true, c.goes(1, c.buckets[len(c.buckets)-1].rate, c.now))
+	within := c.answers(c.sent, bytes)
+	c.states(true, false)
+	return within
+}
+
+// answers says whether what came with the answer to a fetch is within the throttle.
+func (c *copies) answers(sequence uint32, bytes int64) bool {
+	c.overtakes(1, sequence)
+	b := c.pours(part, 1, sequence, bytes, c.now)
 	return b == nil || b.level <= c.allowed(b)
 }
 
@@ -205,9 +223,47 @@ func TestCopiesSoonAfterAChangeOfTheThrottleAreJudged(t *testing.T) {
 	c = &copies{}
 	c.set(1000)
 	require.True(t, c.came(1000))
-	c.asks(part, true, false)
-	c.goes(1, 100_000, c.now)
+	c.states(true, false)
+	c.changes(100_000)
 	require.False(t, c.came(2000), "a larger throttle is not for what was asked under the smaller one")
+}
+
+// A position is stated once more while a fetch that stated it is under way, when what
+// was copied before has become durable. Each answer is held to the throttle under
+// which its own fetch asked.
+func TestCopiesAreHeldToTheThrottleOfTheFetchThatIsAnswered(t *testing.T) {
+	fetches := func(before, after int64) *copies {
+		c := &copies{}
+		c.set(before)
+		c.changes(after)
+		c.states(true, false)
+		return c
+	}
+	c := fetches(100_000, 1000)
+	require.True(t, c.answers(1, 50_000), "it was asked for before the throttle fell")
+	require.False(t, c.answers(2, 50_000), "and this when it had fallen")
+
+	c = fetches(100_000, 1000)
+	require.True(t, c.answers(1, 50_000))
+	require.False(t, c.answers(1, 50_000), "one answer answers")
+
+	c = fetches(100_000, 1000)
+	require.False(t, c.answers(2, 50_000), "an answer to the later fetch is not excused by the earlier one")
+
+	c = fetches(1000, 100_000)
+	require.False(t, c.answers(1, 2000), "it was asked for before the throttle rose")
+	require.True(t, c.answers(2, 2000))
+
+	c = &copies{}
+	c.set(1000)
+	c.states(false, false)
+	c.states(true, false)
+	require.True(t, c.answers(2, 50_000), "the replica was not being added when this was asked for")
+	require.False(t, c.answers(3, 50_000))
+
+	c = fetches(100_000, 1000)
+	b := c.pours(part, 2, 1, 50_000, c.now)
+	require.Equal(t, &c.buckets[1], b, "what no position of this session has asked for keeps to the throttle of now")
 }
 
 func TestMetadataToldOtherwiseThanCommittedIsRefused(t *testing.T) {

@@ -141,6 +141,32 @@ func TestAddedReplicasKeepToTheThrottleAndOthersAreFree(t *testing.T) {
 	require.Equal(t, w.node(1).view(p0).End, w.node(3).view(p0).End)
 }
 
+// What was asked for before the throttle fell comes; it is paid for under the new one
+// before anything else is copied.
+func TestWhatWasAskedForBeforeTheThrottleFellIsPaidFor(t *testing.T) {
+	w := newWorld(t, 3)
+	w.create(p0, message.TopicConfig{}, 1, 2)
+	for range 40 {
+		w.put(1, "0123456789")
+	}
+	total := int64(len(w.node(1).contents(p0)))
+	w.pace(10 * total)
+	w.pass(message.Second)
+	w.add(p0, 3)
+	w.node(3).learn()
+	w.pace(total / 10) // the first fetch is under way
+	w.run()
+	require.Equal(t, w.node(1).contents(p0), w.node(3).contents(p0), "it had asked for all")
+	w.put(1, "0123456789")
+	w.pass(9 * message.Second)
+	require.Equal(t, 1, w.node(3).m.HeldBack(), "it has copied what ten seconds give")
+	require.Less(t, w.node(3).view(p0).End, w.node(1).view(p0).End)
+	w.pass(2 * message.Second)
+	require.Zero(t, w.node(3).m.HeldBack())
+	require.Equal(t, w.node(1).contents(p0), w.node(3).contents(p0))
+	require.Equal(t, []message.NodeID{1, 2, 3}, w.parts[p0].ISR)
+}
+
 func TestAThrottleThatIsLiftedHoldsNobodyBack(t *testing.T) {
 	w := newWorld(t, 3)
 	w.create(p0, message.TopicConfig{}, 1, 2)
