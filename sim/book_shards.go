@@ -53,6 +53,7 @@ type positionRecord struct {
 	at    record.Offset
 	group.Record
 	step  uint64    // in which it was written first
+	wrote Span      // when that was
 	was   pendingAt // of Pends: what was pending before, with an ID of -1 when nothing was
 	fence fenceAt   // of Pends and Fences: the producer's before this record
 	// Of Pends that is gone: the record before it stores the position; that changed
@@ -90,7 +91,7 @@ func newShardLog(p *partBook, states bool) *shardLog {
 func (s *shardLog) lost() bool { return s.unknown || s.part.off() }
 
 // write reads the batches of an append that nobody has written before.
-func (s *shardLog) write(step uint64, e effect.Append) {
+func (s *shardLog) write(step uint64, now Span, e effect.Append) {
 	for it := record.Batches(e.Batches); it.Next(); {
 		at := link{it.Header.LeaderEpoch, it.Header.BaseOffset}
 		if _, known := s.written[at]; known || it.Header.End() <= s.to {
@@ -104,7 +105,7 @@ func (s *shardLog) write(step uint64, e effect.Append) {
 			})
 		} else {
 			err = group.EachRecord(it.Bytes, func(offset record.Offset, r group.Record) {
-				b.positions = append(b.positions, positionRecord{shard: s, at: offset, Record: r, step: step})
+				b.positions = append(b.positions, positionRecord{shard: s, at: offset, Record: r, step: step, wrote: now})
 			})
 		}
 		s.unknown = s.unknown || err != nil // the judge of INV-23 tells it

@@ -83,7 +83,7 @@ func (b *transactionsBook) follow(w *World, out []effect.Effect) {
 	}
 	for _, e := range out {
 		if a, ok := e.(effect.Append); ok && (a.Log.Topic == b.states || a.Log.Topic == b.offsets) {
-			b.shard(w.book.part(a.Log)).write(w.stats.Steps, a)
+			b.shard(w.book.part(a.Log)).write(w.stats.Steps, w.now, a)
 		}
 	}
 	for _, r := range w.book.touched {

@@ -25,6 +25,7 @@ type committedOffsets struct {
 	alive  map[string]Span   // when the leader of a group's shard last answered a member
 	lapsed map[string]uint64 // the step in which a group had a member again after too long
 	turns  map[memberClaim]ackedTurn
+	used   groupsUsed
 }
 
 // memberClaim is one member's say about one partition under one epoch.
@@ -83,8 +84,12 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 	}
 	if b := &w.book.transactions; b.fresh(w) {
 		for i := range b.positions {
-			if r := &b.positions[i]; r.resolves {
+			r := &b.positions[i]
+			if r.resolves {
 				o.ofTransaction(w, r)
+			}
+			if r.Kind == group.Stored && r.Gone {
+				o.removed(w, n, r)
 			}
 		}
 	}
@@ -102,6 +107,7 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 			o.told(w, n, reply.Token, m)
 		case *message.GroupHeartbeatReply:
 			o.beaten(w, n, n.tokens[reply.Token], m)
+			o.used.heard(w, n, n.tokens[reply.Token], m)
 		}
 	}
 }
