@@ -57,6 +57,9 @@ func (o *operator) move(w *World, u *user, f *Fault) {
 		o.cancel(u, []record.PartitionID{p.ID})
 	case MoveLeader:
 		to := p.Replicas[u.random.Below(int64(len(p.Replicas)))]
+		if f.Strength > 0 {
+			to = p.Replicas[min(f.Strength, len(p.Replicas))-1]
+		}
 		w.leaderNamed = true
 		o.order(u, "move-leader", &message.ElectLeaders{Partitions: []record.PartitionID{p.ID}, Leader: to})
 	}

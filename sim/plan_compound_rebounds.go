@@ -7,35 +7,44 @@ import (
 )
 
 // drawRebounds takes the shard of a group away from a broker that is still reading it,
-// lets others lead it for long enough to commit something, and gives it back, in a few
+// lets another lead it for long enough to commit something, and gives it back, in a few
 // seeds: what was read for the first leadership comes in the next, and is too old. Somebody
 // asks all the time what the group has committed, and members start again and ask, too.
-func drawRebounds(r *chance.Stream, p *Plan) (faults []Fault) {
+// Whoever fails meanwhile keeps the others from committing, so nothing else goes on in the
+// first of these times. It returns faults with those that it adds.
+func drawRebounds(r *chance.Stream, p *Plan, faults []Fault) []Fault {
 	members := p.members("g0")
 	if len(members) == 0 || p.Cluster.Nodes < 3 || !r.OneIn(6) {
-		return nil
+		return faults
 	}
 	p.Cluster.Shards = 1 // it is this one that moves
 	addReader(p, "g0", 100*Millisecond)
 	end := p.Phases.Warm + p.Phases.Faults*2/3
+	quiet := false
 	for at := p.Phases.Warm + Span(r.Below(int64(2*Second))); ; {
-		away := Span(r.Between(1200, 3000)) * Millisecond
+		away := Span(r.Between(900, 2400)) * Millisecond
 		lent := at + 500*Millisecond // the preferred leader leads by then
-		if lent+3*away > end {
+		back := lent + 3*away
+		if back+away > end {
 			return faults
+		}
+		if !quiet {
+			faults = slices.DeleteFunc(faults, func(f Fault) bool { return f.At < back+away && f.At+f.For >= at })
+			quiet = true
+		}
+		lead := func(at Span, which int) {
+			faults = append(faults, Fault{At: at, Kind: MoveLeader, Topic: offsetsTopic, Strength: which})
 		}
 		faults = append(faults,
 			Fault{At: at, Kind: Elect},
-			Fault{At: lent, For: 3 * away, Kind: SlowReads, Target: "coordinator g0", Strength: int(2 * away / Millisecond)})
-		for k := range Span(2) { // it loads the shard anew at the end of the first round
-			faults = append(faults,
-				Fault{At: lent + k*away + 50*Millisecond, Kind: MoveLeader, Topic: offsetsTopic},
-				Fault{At: lent + k*away + 150*Millisecond, Kind: MoveLeader, Topic: offsetsTopic},
-				Fault{At: lent + (k+1)*away, Kind: Elect})
+			Fault{At: lent, For: 4 * away, Kind: SlowReads, Target: "coordinator g0", Strength: int(3 * away / Millisecond)})
+		for from := lent; from < back; from += away { // each time it loads the shard anew
+			lead(from+50*Millisecond, 2)
+			lead(from+away, 1)
 		}
 		who := members[r.Below(int64(len(members)))]
-		faults = append(faults, Fault{At: lent + 2*away + Span(r.Between(20, 1000))*Millisecond, For: 50 * Millisecond, Kind: ClientCrash, Client: who})
-		at = lent + 3*away + Span(r.Between(3000, 8000))*Millisecond // something else gets done, too
+		faults = append(faults, Fault{At: back + Span(r.Between(20, 1000))*Millisecond, For: 50 * Millisecond, Kind: ClientCrash, Client: who})
+		at = back + away + Span(r.Between(2000, 6000))*Millisecond // something else gets done, too
 	}
 }
 

@@ -49,7 +49,7 @@ const (
 	Reassign       FaultKind = "reassign"        // a partition of Topic goes to other replicas
 	CancelReassign FaultKind = "cancel-reassign" // such a move is called off; without Topic, all are
 	Throttle       FaultKind = "throttle"        // replicas being added copy Strength KiB a second; 0: no limit
-	MoveLeader     FaultKind = "move-leader"     // a replica of a partition of Topic is to lead
+	MoveLeader     FaultKind = "move-leader"     // a replica of a partition of Topic is to lead, the Strength-th of its list; 0: any
 	Drain          FaultKind = "drain"           // a broker gives its replicas away, until the end
 	Retire         FaultKind = "retire"          // a broker is drained, stopped and removed, and comes back new
 	RemoveBroker   FaultKind = "remove-broker"   // refused, as long as the broker runs or holds replicas

@@ -43,7 +43,7 @@ var faultProse = map[FaultKind]string{
 	Reassign:       "a partition of Topic goes to other replicas",
 	CancelReassign: "a move of replicas is called off; without Topic, all are",
 	Throttle:       "replicas being added copy Strength KiB a second; 0: no limit",
-	MoveLeader:     "a replica of a partition of Topic is to lead",
+	MoveLeader:     "a replica of a partition of Topic is to lead, the Strength-th of its list; 0: any",
 	Drain:          "a broker gives its replicas away, until the end",
 	Retire:         "a broker is drained, stopped and removed, and comes back new",
 	RemoveBroker:   "refused, as long as the broker runs or holds replicas",

@@ -95,7 +95,6 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawLateProposals(r.Split("late proposals"), p)...)
 	faults = append(faults, drawSuccessions(r.Split("successions"), p)...)
 	faults = append(faults, drawHandovers(r.Split("handovers"), p)...)
-	faults = append(faults, drawRebounds(r.Split("rebounds"), p)...)
 	faults = append(faults, drawDeposed(r.Split("deposed"), p)...)
 	faults = append(faults, drawMoves(r.Split("moves"), p)...)
 	faults = append(faults, drawZombies(r.Split("zombies"), p)...)
@@ -111,6 +110,7 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawDiscoveries(r.Split("discoveries"), p, faults)...)
 	faults = append(faults, drawOutvoted(r.Split("outvoted"), p)...)
 	faults = append(faults, drawLate(r.Split("late"), p)...)
+	faults = drawRebounds(r.Split("rebounds"), p, faults)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:
