@@ -6,6 +6,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/settings"
 )
 
 // trueAnswers is INV-10 for producers, with INV-28: a produce that is answered
@@ -23,6 +24,10 @@ func (o *trueAnswers) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 		}
 		if m, ok := reply.Msg.(*message.FetchReply); ok {
 			o.fetched(w, n, reply.Token, m)
+		}
+		if m, ok := reply.Msg.(*message.MetadataReply); ok && n.Core() != nil {
+			now, holds := n.clock.now(w.now).Mono, n.Core().Holds()
+			o.described(w, n, m, now.Sub(n.Core().Status(now).ControllerHeard), holds.Duration(settings.SessionTimeout))
 		}
 		m, ok := reply.Msg.(*message.ProduceReply)
 		if !ok {
@@ -77,6 +82,14 @@ func (o *trueAnswers) produced(w *World, n *Node, asked *message.Produce, i int,
 	}
 	if there[0].BaseOffset != got.BaseOffset || there[0].CRC != h.CRC {
 		w.fail("INV-28", n.id, "a producer is told of another's record", "node %d answers success for partition %s at offset %d, but the batch there is not the producer's (producer %d, epoch %d, sequence %d)", n.id, got.ID, got.BaseOffset, h.ProducerID, h.ProducerEpoch, h.BaseSequence)
+	}
+}
+
+// described judges that who cannot know how the cluster stands now says so: a broker
+// that no controller has answered for longer than a session.
+func (o *trueAnswers) described(w *World, n *Node, m *message.MetadataReply, silence, session message.Duration) {
+	if silence > session && !m.ControllerSilent {
+		w.fail("INV-10", n.id, "what may be out of date is told as if it was not", "node %d describes the cluster and does not say that no controller has answered it for %v; a session is %v", n.id, time.Duration(silence), time.Duration(session))
 	}
 }
 

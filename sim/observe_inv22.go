@@ -12,7 +12,8 @@ import (
 // commit under a member epoch that was replaced before the commit came is never
 // taken, whichever coordinator is asked; a controller takes no word of a broker's
 // run that it knows to be replaced; a leader serves no reader that names another
-// leadership than its own; a node takes no answer to a registration that is over.
+// leadership than its own; a node takes no answer to a registration that is over,
+// or of another run of it, nor producer ids for a question that it has asked again.
 //
 // What is up to date is known from what the cluster itself has told, not from
 // what the node that is asked remembers.
@@ -47,9 +48,18 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 			o.came[asking{n.id, n.run, in.Token}] = w.stats.Steps
 		}
 	case effect.Received:
+		if m, ok := in.Msg.(*message.AllocateProducerIDsReply); ok {
+			o.block(w, n, m)
+		}
 		o.replacedRun(w, n, in, out)
 	}
 	for _, e := range out {
+		if send, ok := e.(effect.Send); ok {
+			if m, ok := send.Msg.(*message.AllocateProducerIDs); ok {
+				o.session(w, n).asked = m.Request
+			}
+			continue
+		}
 		reply, ok := e.(effect.Reply)
 		if !ok {
 			continue
@@ -61,6 +71,8 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 			o.committed(w, n, reply.Token, m.Code, m.Offsets)
 		case *message.CommitTransactionOffsetsReply:
 			o.committed(w, n, reply.Token, m.Code, m.Offsets)
+		case *message.InitProducerIDReply:
+			o.identified(w, n, m)
 		case *message.FetchReply:
 			otherLeadership(w, n, n.tokens[reply.Token].request, m)
 		}

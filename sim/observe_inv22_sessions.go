@@ -1,9 +1,12 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // earlierSession is how a node stood with its controller after the last word of it.
@@ -12,30 +15,50 @@ import (
 type earlierSession struct {
 	active bool
 	status core.Status
+
+	asked     uint64        // by which number the run asked for producer ids last
+	own, late []producerIDs // blocks that were an answer to that, and those that were not
+}
+
+// producerIDs is a block of them.
+type producerIDs struct {
+	first record.ProducerID
+	count int64
+}
+
+func (b producerIDs) holds(id record.ProducerID) bool {
+	return id >= b.first && id < b.first+record.ProducerID(b.count)
 }
 
 // Started: a run begins with no word of anybody.
 func (o *staleInert) Started(w *World, n *Node, _ *effect.Recovered) {
-	if o.sessions == nil {
-		o.sessions = make([]earlierSession, len(w.nodes))
-	}
-	o.sessions[n.id] = earlierSession{}
+	*o.session(w, n) = earlierSession{}
 	if c := n.Core(); c != nil {
 		o.sessions[n.id].status = c.Status(n.clock.now(w.now).Mono)
 	}
+}
+
+func (o *staleInert) session(w *World, n *Node) *earlierSession {
+	if o.sessions == nil {
+		o.sessions = make([]earlierSession, len(w.nodes))
+	}
+	return &o.sessions[n.id]
 }
 
 // earlierAnswer is INV-22 for what a controller says of a registration that is over:
 // the node does not take itself for heard of, nor for out of service or back in it.
 func (o *staleInert) earlierAnswer(w *World, n *Node, in effect.Input) {
 	var beat *message.BrokerHeartbeatReply
-	told := false
+	var registered *message.RegisterBrokerReply
 	if r, ok := in.(effect.Received); ok {
-		beat, told = r.Msg.(*message.BrokerHeartbeatReply)
-		if _, registered := r.Msg.(*message.RegisterBrokerReply); registered {
-			told = true
+		switch m := r.Msg.(type) {
+		case *message.BrokerHeartbeatReply:
+			beat = m
+		case *message.RegisterBrokerReply:
+			registered = m
 		}
 	}
+	told := beat != nil || registered != nil
 	c := n.Core()
 	if c == nil {
 		return
@@ -50,7 +73,48 @@ func (o *staleInert) earlierAnswer(w *World, n *Node, in effect.Input) {
 	if beat != nil {
 		o.answered(w, n, beat, s)
 	}
-	*before = earlierSession{status: s}
+	if registered != nil {
+		o.registered(w, n, registered, s)
+	}
+	before.active, before.status = false, s
+}
+
+// registered judges what a node makes of the answer to a registration: that of another
+// run of it changes nothing.
+func (o *staleInert) registered(w *World, n *Node, m *message.RegisterBrokerReply, s core.Status) {
+	before := &o.sessions[n.id]
+	if before.active || m.Incarnation == n.incarnation {
+		return
+	}
+	if s.Registered != before.status.Registered || s.Epoch != before.status.Epoch || s.ControllerHeard != before.status.ControllerHeard {
+		w.fail("INV-22", n.id, "the answer to another run's registration is taken", "node %d takes the answer to the registration of run %d of it, although it runs as %d: epoch %d", n.id, m.Incarnation, n.incarnation, m.Epoch)
+	}
+}
+
+// block takes in producer ids that a controller gives a node.
+func (o *staleInert) block(w *World, n *Node, m *message.AllocateProducerIDsReply) {
+	if m.Code != message.None {
+		return
+	}
+	of, b := o.session(w, n), producerIDs{m.First, m.Count}
+	switch {
+	case slices.Contains(of.own, b) || slices.Contains(of.late, b):
+	case m.Request == of.asked:
+		of.own = append(of.own, b)
+	default:
+		of.late = append(of.late, b)
+	}
+}
+
+// identified judges who is given a producer id: none is of a block that answered an
+// older question than the last, for an answer that comes twice would be given out twice.
+func (o *staleInert) identified(w *World, n *Node, m *message.InitProducerIDReply) {
+	for _, b := range o.session(w, n).late {
+		if m.Code == message.None && b.holds(m.ID) {
+			w.fail("INV-22", n.id, "the answer to an older question is taken", "node %d gives a producer the id %d of a block of %d from %d on, which it was given for a question that it had asked again", n.id, m.ID, b.count, b.first)
+			return
+		}
+	}
 }
 
 func (o *staleInert) answered(w *World, n *Node, m *message.BrokerHeartbeatReply, s core.Status) {

@@ -72,3 +72,49 @@ func TestAnAnswerToAnEarlierSessionIsNotTaken(t *testing.T) {
 	o.answered(s.World, n, own, core.Status{Epoch: 5, ControllerHeard: 70}) // it registers anew
 	s.refused("INV-22", "node 1 takes the answer")
 }
+
+func TestAnAnswerToTheRegistrationOfAnotherRunIsNotTaken(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	n := s.nodes[1]
+	n.incarnation = 9
+	before := core.Status{Registered: true, Epoch: 5, ControllerHeard: 70}
+	o.session(s.World, n).status = before
+	own, other := &message.RegisterBrokerReply{Incarnation: 9, Epoch: 6}, &message.RegisterBrokerReply{Incarnation: 8, Epoch: 6}
+	o.registered(s.World, n, own, core.Status{Registered: true, Epoch: 6, ControllerHeard: 80})
+	o.registered(s.World, n, other, before)
+	s.passed()
+	o.registered(s.World, n, other, core.Status{Registered: true, Epoch: 6, ControllerHeard: 70})
+	s.refused("INV-22", "node 1 takes the answer to the registration of run 8 of it, although it runs as 9: epoch 6")
+	o.registered(s.World, n, other, core.Status{Registered: true, Epoch: 5, ControllerHeard: 80})
+	s.refused("INV-22", "node 1 takes the answer")
+}
+
+func TestProducerIDsForAnOlderQuestionAreNotGivenOut(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	asks := func(number uint64) {
+		s.step(o, 1, effect.Tick{}, []effect.Effect{effect.Send{To: 2, Msg: &message.AllocateProducerIDs{Node: 1, Request: number}}})
+	}
+	gets := func(number uint64, first record.ProducerID) {
+		s.step(o, 1, effect.Received{From: 2, Msg: &message.AllocateProducerIDsReply{Request: number, First: first, Count: 10}}, nil)
+	}
+	gives := func(id record.ProducerID) {
+		s.step(o, 1, effect.Tick{}, []effect.Effect{effect.Reply{Token: 1, Msg: &message.InitProducerIDReply{ID: id}}})
+	}
+	asks(1)
+	asks(2)
+	gets(2, 20)
+	gives(20)
+	asks(3)
+	gets(2, 20) // that comes twice, and what was taken of it may still be told
+	gives(29)
+	gives(10) // not a new one
+	s.passed()
+	gets(1, 10)
+	gives(20)
+	s.passed()
+	gives(19)
+	s.refused("INV-22", "node 1 gives a producer the id 19 of a block of 10 from 10 on")
+	o.Started(s.World, s.nodes[1], nil)
+	gives(19) // which another run had got
+	s.passed()
+}
