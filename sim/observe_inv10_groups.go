@@ -11,9 +11,6 @@ import (
 // groupRefusals is INV-10 for who asks about a whole group: that it is not there, that
 // its positions were deleted, or cannot be yet, is so at some time between the question
 // and the answer. What is so is what the log of its shard says.
-//
-// What deletes nothing writes nothing, so that a coordinator that was deposed, and has
-// not heard of it, may answer by what it knew.
 type groupRefusals struct{ blind }
 
 func (*groupRefusals) Invariant() string { return "INV-10" }
@@ -32,11 +29,11 @@ func (o *groupRefusals) Stepped(w *World, n *Node, _ effect.Input, out []effect.
 				o.absent(w, n, asked.Group, n.tokens[reply.Token].since)
 			}
 		case *message.DeleteGroupReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.DeleteGroup); ok && !w.deposedFromShard(n, asked.Group) {
+			if asked, ok := n.tokens[reply.Token].request.(*message.DeleteGroup); ok {
 				o.deletedGroup(w, n, asked.Group, n.tokens[reply.Token].since, m.Code)
 			}
 		case *message.DeleteOffsetsReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.DeleteOffsets); ok && !w.deposedFromShard(n, asked.Group) {
+			if asked, ok := n.tokens[reply.Token].request.(*message.DeleteOffsets); ok {
 				o.deletedOffsets(w, n, asked.Group, n.tokens[reply.Token].since, m)
 			}
 		}

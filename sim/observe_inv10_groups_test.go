@@ -66,17 +66,19 @@ func TestWhatIsSaidOfAGroupIsTrue(t *testing.T) {
 	}
 }
 
-// TestADeposedCoordinatorMayNotKnowAGroup: it writes nothing, and so does not find out.
-func TestADeposedCoordinatorMayNotKnowAGroup(t *testing.T) {
-	p := newTheatre(t)
-	p.said(nil, group.Record{Kind: group.Stored, Group: "g", Partition: part, Offset: 40})
-	p.book.part(groupShard).state = &message.PartitionChange{Leader: 2}
-	p.now += Millisecond
-	p.answers(&groupRefusals{}, &message.DeleteGroup{Group: "g"}, p.now, &message.DeleteGroupReply{Code: message.GroupIDNotFound})
-	p.passed()
-	describe := &message.DescribeGroup{Group: "g"} // this one looks
-	p.answers(&groupRefusals{}, describe, p.now, message.Fail(describe, message.GroupIDNotFound, ""))
-	p.refused("INV-10", `there is no group "g"`)
+// TestADeposedCoordinatorMustNotSayThatAGroupIsAbsent: it has to make sure first that it
+// coordinates still, also for what writes nothing because there is nothing to delete.
+func TestADeposedCoordinatorMustNotSayThatAGroupIsAbsent(t *testing.T) {
+	for _, r := range []message.Request{&message.DescribeGroup{Group: "g"}, &message.DeleteGroup{Group: "g"}, &message.DeleteOffsets{Group: "g"}} {
+		p := newTheatre(t)
+		p.said(nil, group.Record{Kind: group.Stored, Group: "g", Partition: part, Offset: 40})
+		p.book.part(groupShard).state = &message.PartitionChange{Leader: 2}
+		p.now += Millisecond
+		p.answers(&groupRefusals{}, r, p.now, message.Fail(r, message.NotCoordinator, ""))
+		p.passed()
+		p.answers(&groupRefusals{}, r, p.now, message.Fail(r, message.GroupIDNotFound, ""))
+		p.refused("INV-10", `there is no group "g"`)
+	}
 }
 
 // TestAGroupWithAMemberIsThere: who is answered before and after the question was there

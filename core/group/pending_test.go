@@ -39,13 +39,13 @@ func TestRepliesWaitForTheRecordsThatTheyRestOn(t *testing.T) {
 	b.commit(done + 1)
 	b.settle()
 	require.Equal(t, message.None, b.answer(write).(*message.CommitOffsetsReply).Offsets[0].Code)
-	require.Equal(t, message.GroupIDNotFound, b.answer(refused).(*message.DeleteGroupReply).Code)
-	require.Empty(t, b.answers, "reads wait for one append more")
+	require.Empty(t, b.answers, "reads, and what deletes, wait for one append more")
 	b.commit(done + 2)
 	b.settle()
 	require.Equal(t, record.Offset(2), b.answer(read).(*message.FetchOffsetsReply).Offsets[0].Offset, "as of the moment it was asked")
 	require.Equal(t, record.Offset(2), b.answer(described).(*message.DescribeGroupReply).Offsets[0].Offset)
 	require.Len(t, b.answer(list).(*message.ListGroupsReply).Groups, 1)
+	require.Equal(t, message.GroupIDNotFound, b.answer(refused).(*message.DeleteGroupReply).Code)
 	require.Contains(t, b.answers, second)
 }
 
@@ -58,6 +58,8 @@ func TestADeposedCoordinatorTellsNoOldPositions(t *testing.T) {
 	first := b.send(fetch)
 	written := len(b.log)
 	second, third, list := b.send(describe), b.send(fetch), b.send(&message.ListGroups{})
+	gone := b.send(&message.DeleteGroup{Group: "made by another coordinator"})
+	forget := b.send(&message.DeleteOffsets{Group: "made by another coordinator"})
 	require.Empty(t, b.answers)
 	require.Len(t, b.log, written, "reads share barriers")
 	b.c.Resign(b.now, 0, b.epoch+1, &b.out)
@@ -65,6 +67,8 @@ func TestADeposedCoordinatorTellsNoOldPositions(t *testing.T) {
 	require.Equal(t, message.NotCoordinator, b.answer(first).(*message.FetchOffsetsReply).Code)
 	require.Equal(t, message.NotCoordinator, b.answer(second).(*message.DescribeGroupReply).Code)
 	require.Equal(t, message.NotCoordinator, b.answer(third).(*message.FetchOffsetsReply).Code)
+	require.Equal(t, message.NotCoordinator, b.answer(gone).(*message.DeleteGroupReply).Code)
+	require.Equal(t, message.NotCoordinator, b.answer(forget).(*message.DeleteOffsetsReply).Code)
 	require.Equal(t, message.CoordinatorLoadInProgress, b.answer(list).(*message.ListGroupsReply).Code)
 }
 
