@@ -374,9 +374,13 @@ func (d *dossier) add(op *history.Operation) {
 		if op.Group != "" {
 			d.mannersOf(op)
 		}
+		internal := false
 		for i := range op.Records {
 			r := &op.Records[i]
-			if d.Internal[r.TopicID] {
+			if i == 0 || r.TopicID != op.Records[i-1].TopicID {
+				internal = d.Internal[r.TopicID]
+			}
+			if internal {
 				continue
 			}
 			at := Place{r.TopicID, r.Partition}

@@ -55,9 +55,20 @@ func producerOrder(d *dossier) []Violation {
 	return found
 }
 
+// bySequence is a list that is in the order of the calls in that of the sequences.
 func bySequence(publishes []publish) []publish {
-	sorted := slices.Clone(publishes)
-	slices.SortStableFunc(sorted, func(a, b publish) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	type numbered struct{ sequence, call int }
+	order := make([]numbered, len(publishes))
+	for i, p := range publishes {
+		order[i] = numbered{int(p.Sequence), i}
+	}
+	slices.SortFunc(order, func(a, b numbered) int {
+		return cmp.Or(cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.call, b.call))
+	})
+	sorted := make([]publish, len(publishes))
+	for i, o := range order {
+		sorted[i] = publishes[o.call]
+	}
 	return sorted
 }
 

@@ -17,9 +17,9 @@ import (
 // by it.
 type book struct {
 	parts map[record.PartitionID]*partBook
-	again *partBook   // the one that was asked for last: it mostly is the next, too
-	list  []*partBook // in the order in which they were first seen
-	nodes []*nodeBook // by node id
+	near  [64]*partBook // of parts, those that were asked for last, by slot
+	list  []*partBook   // in the order in which they were first seen
+	nodes []*nodeBook   // by node id
 	// transactions are what is committed of them: observers keep it (see follow).
 	transactions transactionsBook
 
@@ -241,16 +241,26 @@ func (b *book) node(id int32) *nodeBook {
 }
 
 func (b *book) part(id record.PartitionID) *partBook {
-	if b.again != nil && b.again.id == id {
-		return b.again
-	}
-	p := b.parts[id]
+	p := b.known(id)
 	if p == nil {
 		p = &partBook{id: id, nr: len(b.list), leaders: map[record.LeaderEpoch]int32{}}
 		b.parts[id] = p
 		b.list = append(b.list, p)
 	}
-	b.again = p
+	return p
+}
+
+// known is the partition if the book has it, and else nil. It is asked several times in
+// each step, mostly for one of a few.
+func (b *book) known(id record.PartitionID) *partBook {
+	slot := &b.near[(uint64(id.Topic)*8+uint64(id.Index))%uint64(len(b.near))]
+	if p := *slot; p != nil && p.id == id {
+		return p
+	}
+	p := b.parts[id]
+	if p != nil {
+		*slot = p
+	}
 	return p
 }
 

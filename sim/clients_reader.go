@@ -264,7 +264,7 @@ func (a *auditor) settle(u *user) {
 			if _, open := a.open[place]; !open {
 				continue
 			}
-			part := u.world.book.parts[p.ID]
+			part := u.world.book.known(p.ID)
 			if part == nil {
 				delete(a.open, place)
 				continue

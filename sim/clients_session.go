@@ -84,7 +84,7 @@ func (u *user) saw(c *openCall, id record.PartitionID, high, start record.Offset
 	if n := len(p.told); n > 0 {
 		last = p.told[n-1]
 	}
-	if book := w.book.parts[id]; book != nil {
+	if book := w.book.known(id); book != nil {
 		leastHigh, leastStart := book.floors()
 		switch {
 		case high >= 0 && high < min(before.high, leastHigh):
@@ -137,7 +137,7 @@ func (u *user) cutBack(e *client.Event) {
 		if ok && !u.back[p.ID] && e.Kind == client.Truncated && e.From > given && !u.nothingIn(p.ID, given, e.From) {
 			u.world.fail("INV-35", 0, "a client is told of a truncation of what it was never given", "client %d was given partition %s up to %d, and is told that it was truncated from %d to %d", u.plan.ID, p.ID, given, e.From, e.To)
 		}
-		if part := u.world.book.parts[p.ID]; e.Kind == client.Truncated && part != nil && !part.deleted && !part.open && !part.loss && e.To < min(e.From, part.remains()) {
+		if part := u.world.book.known(p.ID); e.Kind == client.Truncated && part != nil && !part.deleted && !part.open && !part.loss && e.To < min(e.From, part.remains()) {
 			u.world.fail("INV-35", 0, "a client is told of a truncation that was none", "client %d is told that partition %s was truncated from %d to %d, but all below %d is committed and was never given up", u.plan.ID, p.ID, e.From, e.To, part.remains())
 		}
 		switch e.Kind {

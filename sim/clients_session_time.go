@@ -13,7 +13,7 @@ import (
 // such a record where the answer says so.
 func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffset) {
 	w := u.world
-	p := w.book.parts[got.ID]
+	p := w.book.known(got.ID)
 	if p == nil || p.deleted {
 		return
 	}

@@ -12,7 +12,7 @@ type goneInOrder struct{ blind }
 
 func (*goneInOrder) Invariant() string { return "INV-7" }
 
-func (*goneInOrder) Looks() scope { return ofMessages }
+func (*goneInOrder) Looks() scope { return ofSessions }
 
 func (o *goneInOrder) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	received, ok := in.(effect.Received)

@@ -31,7 +31,7 @@ func (o *decidedReads) Stepped(w *World, n *Node, _ effect.Input, out []effect.E
 
 // served judges what one partition of a reply holds.
 func (o *decidedReads) served(w *World, n *Node, f *message.FetchedPartition) {
-	p := w.book.parts[f.ID]
+	p := w.book.known(f.ID)
 	if f.Code != message.None || p == nil || !p.replica(n.id).answers() {
 		return
 	}

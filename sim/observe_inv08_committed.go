@@ -17,7 +17,7 @@ type wholeTransactions struct{ blind }
 
 func (*wholeTransactions) Invariant() string { return "INV-8" }
 
-func (*wholeTransactions) Looks() scope { return ofMoves | ofReplies }
+func (*wholeTransactions) Looks() scope { return ofMoves | ofFetched }
 
 func (o *wholeTransactions) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions
@@ -58,7 +58,7 @@ func (o *wholeTransactions) kept(w *World, n *Node, r *replicaBook, l *endsLog) 
 
 // served judges what a reader of committed records gets of one partition.
 func (o *wholeTransactions) served(w *World, n *Node, b *transactionsBook, from record.Offset, f *message.FetchedPartition) {
-	p := w.book.parts[f.ID]
+	p := w.book.known(f.ID)
 	if f.Code != message.None || p == nil || p.unclean || p.deleted || f.HighWatermark < 0 || f.HighWatermark > p.high {
 		return
 	}

@@ -15,7 +15,7 @@ type groupRefusals struct{ blind }
 
 func (*groupRefusals) Invariant() string { return "INV-10" }
 
-func (*groupRefusals) Looks() scope { return ofReplies }
+func (*groupRefusals) Looks() scope { return ofGroupsTold }
 
 func (o *groupRefusals) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {

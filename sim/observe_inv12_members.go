@@ -36,7 +36,7 @@ type askedFor struct {
 
 func (*memberDeadlines) Invariant() string { return "INV-12" }
 
-func (*memberDeadlines) Looks() scope { return ofRequests }
+func (*memberDeadlines) Looks() scope { return ofBeats }
 
 func (o *memberDeadlines) Stepped(w *World, n *Node, in effect.Input, _ []effect.Effect) {
 	r, ok := in.(effect.Requested)

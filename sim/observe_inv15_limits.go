@@ -37,7 +37,7 @@ type writtenBytes struct {
 
 func (*keptByLimits) Invariant() string { return "INV-15" }
 
-func (*keptByLimits) Looks() scope { return ofCuts | ofAppends | ofRequests }
+func (*keptByLimits) Looks() scope { return ofCuts | ofAppends | ofDeletions }
 
 func (o *keptByLimits) at(id record.PartitionID) *limitedLog {
 	p := o.parts[id]

@@ -14,7 +14,7 @@ import (
 // leader has counted on it; so it does with what it knows to be committed.
 type heldEntries struct {
 	blind
-	before []quorum.View     // by node id, before the step at hand
+	before []message.Version // by node id: what it knew to be committed before the step at hand
 	said   []confirmedToTerm // by node id
 }
 
@@ -31,7 +31,7 @@ func (*heldEntries) Looks() scope { return ofQuorum }
 
 func (o *heldEntries) grow(n *Node) {
 	for int(n.id) >= len(o.before) {
-		o.before = append(o.before, quorum.View{})
+		o.before = append(o.before, 0)
 		o.said = append(o.said, confirmedToTerm{})
 	}
 }
@@ -39,9 +39,9 @@ func (o *heldEntries) grow(n *Node) {
 // Started: a node that comes back may have another disk.
 func (o *heldEntries) Started(_ *World, n *Node, _ *effect.Recovered) {
 	o.grow(n)
-	o.before[n.id], o.said[n.id] = quorum.View{}, confirmedToTerm{}
+	o.before[n.id], o.said[n.id] = 0, confirmedToTerm{}
 	if c := n.Core(); c != nil && c.Controller() != nil {
-		o.before[n.id] = c.Controller().View().Quorum
+		o.before[n.id] = c.Controller().View().Quorum.Commit
 	}
 }
 
@@ -71,11 +71,11 @@ func (o *heldEntries) confirmed(n *Node, m toldVoter) {
 
 func (o *heldEntries) judge(w *World, n *Node, v *quorum.View) {
 	was, said := o.before[n.id], o.said[n.id]
-	o.before[n.id] = *v
+	o.before[n.id] = v.Commit
 	switch {
 	case v.Mute != "":
 		// It has found out that something is wrong, and halts.
-	case v.Role == quorum.Leader && v.Commit > was.Commit && v.CommitTerm != 0 && v.CommitTerm != v.Term:
+	case v.Role == quorum.Leader && v.Commit > was && v.CommitTerm != 0 && v.CommitTerm != v.Term:
 		w.fail("INV-17", n.id, "an entry of an earlier term is committed by counting", "node %d, which leads term %d, takes version %d for committed, of term %d", n.id, v.Term, v.Commit, v.CommitTerm)
 	case v.Last < v.Commit:
 		w.fail("INV-17", n.id, "a voter gives up what is committed", "the log of node %d ends at version %d, but it knows that version %d is committed", n.id, v.Last, v.Commit)

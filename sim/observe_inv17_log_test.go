@@ -13,13 +13,13 @@ import (
 func TestAnEntryOfAnEarlierTermThatIsCommittedByCountingIsRefused(t *testing.T) {
 	s, o := newStage(t), &heldEntries{}
 	leader := quorum.View{Role: quorum.Leader, Term: 4, Commit: 5, CommitTerm: 2, Last: 7}
-	o.before, o.said = []quorum.View{{}, leader}, make([]confirmedToTerm, 2)
+	o.before, o.said = []message.Version{0, leader.Commit}, make([]confirmedToTerm, 2)
 	o.judge(s.World, s.nodes[1], &leader)
 	next := leader
 	next.Commit, next.CommitTerm = 7, 4 // with its own entry all before it is committed
 	o.judge(s.World, s.nodes[1], &next)
 	s.passed()
-	o.before[1] = leader
+	o.before[1] = leader.Commit
 	next.Commit, next.CommitTerm = 6, 3
 	o.judge(s.World, s.nodes[1], &next)
 	s.refused("INV-17", "node 1, which leads term 4, takes version 6 for committed, of term 3")
@@ -27,7 +27,7 @@ func TestAnEntryOfAnEarlierTermThatIsCommittedByCountingIsRefused(t *testing.T) 
 
 func TestAVoterThatGivesUpWhatItConfirmedIsRefused(t *testing.T) {
 	s, o := newStage(t), &heldEntries{}
-	o.before, o.said = make([]quorum.View, 2), []confirmedToTerm{{}, {term: 4, end: 9}}
+	o.before, o.said = make([]message.Version, 2), []confirmedToTerm{{}, {term: 4, end: 9}}
 	voter := quorum.View{Term: 4, Commit: 6, Last: 9}
 	o.judge(s.World, s.nodes[1], &voter)
 	voter.Term, voter.Last = 5, 8 // another leader may take it away

@@ -14,7 +14,7 @@ type toldAsCommitted struct{ blind }
 
 func (*toldAsCommitted) Invariant() string { return "INV-20" }
 
-func (*toldAsCommitted) Looks() scope { return ofReplies }
+func (*toldAsCommitted) Looks() scope { return ofDescribed }
 
 func (o *toldAsCommitted) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {

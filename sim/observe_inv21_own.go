@@ -20,7 +20,7 @@ type ownPositions struct {
 
 func (*ownPositions) Invariant() string { return "INV-21" }
 
-func (*ownPositions) Looks() scope { return ofRequests | ofReplies }
+func (*ownPositions) Looks() scope { return ofGroups | ofGroupsTold }
 
 func (o *ownPositions) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	if r, ok := in.(effect.Requested); ok {

@@ -22,7 +22,7 @@ type beatenAt struct {
 
 func (*lateBeats) Invariant() string { return "INV-22" }
 
-func (*lateBeats) Looks() scope { return ofRequests }
+func (*lateBeats) Looks() scope { return ofBeats }
 
 func (o *lateBeats) Stepped(w *World, n *Node, in effect.Input, _ []effect.Effect) {
 	r, ok := in.(effect.Requested)

@@ -31,7 +31,7 @@ type givenEpoch struct {
 
 func (*epochsOnce) Invariant() string { return "INV-22" }
 
-func (*epochsOnce) Looks() scope { return ofReplies }
+func (*epochsOnce) Looks() scope { return ofBeaten }
 
 func (o *epochsOnce) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {

@@ -41,7 +41,7 @@ type takenOutside struct {
 
 func (*membersThere) Invariant() string { return "INV-22" }
 
-func (*membersThere) Looks() scope { return ofRequests | ofReplies }
+func (*membersThere) Looks() scope { return ofBeats | ofBeaten | ofGroupsTold }
 
 func (o *membersThere) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	if r, ok := in.(effect.Requested); ok {

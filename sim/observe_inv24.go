@@ -143,15 +143,16 @@ func (o *committedOffsets) ofTransaction(w *World, r *positionRecord) {
 
 // asked notes what comes in.
 func (o *committedOffsets) asked(w *World, n *Node, r effect.Requested) {
-	o.begin()
 	switch m := r.Msg.(type) {
 	case *message.CommitOffsets:
+		o.begin()
 		o.came[asking{n.id, n.run, r.Token}] = w.stats.Steps
 		for i := range m.Offsets {
 			b := o.claim(claim{m.Group, m.Offsets[i].ID})
 			b.asked = append(b.asked, commitAsked{m.Offsets[i].Offset, w.stats.Steps})
 		}
 	case *message.FetchOffsets:
+		o.begin()
 		o.came[asking{n.id, n.run, r.Token}] = w.stats.Steps
 	case *message.DeleteGroup:
 		o.delete(m.Group)
@@ -168,6 +169,7 @@ func mayLose(m *message.DeleteOffsets) bool {
 }
 
 func (o *committedOffsets) delete(g string) {
+	o.begin()
 	at := o.wiped[g]
 	at.open++
 	o.wiped[g] = at
@@ -253,7 +255,7 @@ func (o *committedOffsets) told(w *World, n *Node, token message.Token, m *messa
 	}
 	for i := range m.Offsets {
 		got := &m.Offsets[i]
-		b, p := o.claims[claim{asked.Group, got.ID}], w.book.parts[got.ID]
+		b, p := o.claims[claim{asked.Group, got.ID}], w.book.known(got.ID)
 		if b == nil || p == nil || p.deleted {
 			continue
 		}
@@ -282,7 +284,8 @@ func (o *committedOffsets) beaten(w *World, n *Node, by caller, m *message.Group
 	if !ok || m.Code != message.None || m.MemberEpoch <= 0 || w.plan.Timing.OffsetRetention == 0 || w.newest() == nil {
 		return
 	}
-	if t := w.newest().TopicNamed(offsetsTopic); t != nil && o.alive != nil {
+	o.begin()
+	if t := w.newest().TopicNamed(offsetsTopic); t != nil {
 		p := w.newest().Partition(record.PartitionID{Topic: t.ID, Index: group.Shard(asked.Group, int32(len(t.Partitions)))})
 		if p != nil && p.Leader == n.node() {
 			if o.overdue(w, asked.Group) {

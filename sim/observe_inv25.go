@@ -19,7 +19,7 @@ type pendingPositions struct{ blind }
 
 func (*pendingPositions) Invariant() string { return "INV-25" }
 
-func (*pendingPositions) Looks() scope { return ofMoves | ofReplies }
+func (*pendingPositions) Looks() scope { return ofMoves | ofGroupsTold }
 
 func (o *pendingPositions) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions

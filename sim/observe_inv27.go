@@ -214,7 +214,7 @@ func eachAnswered(token message.Token, asked *message.Produce, out []effect.Effe
 }
 
 func (o *sequences) judged(w *World, n *Node, got *message.ProducedPartition, batch []byte) {
-	p := w.book.parts[got.ID]
+	p := w.book.known(got.ID)
 	if p == nil || !p.replica(n.id).answers() || p.unknown || got.Code != message.None && got.Code != message.OutOfOrderSequence && got.Code != message.UnknownProducerID {
 		return
 	}

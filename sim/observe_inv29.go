@@ -28,7 +28,7 @@ type markedBy struct {
 
 func (*lastingFences) Invariant() string { return "INV-29" }
 
-func (*lastingFences) Looks() scope { return ofMoves | ofRequests | ofReplies }
+func (*lastingFences) Looks() scope { return ofMoves | ofProduces | ofIdentities | ofTurns }
 
 func (o *lastingFences) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	b := &w.book.transactions
@@ -151,7 +151,7 @@ func (o *lastingFences) produced(w *World, n *Node, b *transactionsBook, token m
 }
 
 func (o *lastingFences) stored(w *World, n *Node, b *transactionsBook, got *message.ProducedPartition, batch []byte) {
-	p := w.book.parts[got.ID]
+	p := w.book.known(got.ID)
 	if got.Code != message.None || p == nil || p.unclean || p.deleted || p.nr >= len(b.logs) || b.logs[p.nr] == nil {
 		return
 	}

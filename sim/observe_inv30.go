@@ -16,7 +16,7 @@ type oneOutcome struct{ blind }
 
 func (*oneOutcome) Invariant() string { return "INV-30" }
 
-func (*oneOutcome) Looks() scope { return ofMoves | ofReplies }
+func (*oneOutcome) Looks() scope { return ofMoves | ofTurns }
 
 func (o *oneOutcome) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions
@@ -71,7 +71,7 @@ func (o *oneOutcome) complete(w *World, n *Node, b *transactionsBook, r *stateRe
 		return
 	}
 	for _, id := range r.before.Partitions {
-		p := w.book.parts[id]
+		p := w.book.known(id)
 		if p == nil || p.off() || w.newest().Partition(id) == nil {
 			continue
 		}

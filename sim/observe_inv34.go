@@ -9,7 +9,7 @@ type wokenInTime struct{ blind }
 
 func (*wokenInTime) Invariant() string { return "INV-34" }
 
-func (*wokenInTime) Looks() scope { return ofMessages }
+func (*wokenInTime) Looks() scope { return ofWakes }
 
 // wakesEvery is after how many steps it looks.
 const wakesEvery = 16

@@ -60,7 +60,7 @@ const unpaced = -1
 
 func (*heldToThrottle) Invariant() string { return "INV-45" }
 
-func (*heldToThrottle) Looks() scope { return ofMessages | ofSends | ofImages }
+func (*heldToThrottle) Looks() scope { return ofCopies | ofImages }
 
 // Started begins with the throttle that the node knows of from its disk: its first
 // steps may be of nothing that is looked at.

@@ -10,24 +10,74 @@ import (
 // scope says what a step was about. Most steps are about little, and most
 // observers look at little: those that have nothing to see in a step are not
 // called.
-type scope uint16
+type scope uint32
 
 const (
 	ofReplicas scope = 1 << iota // replicas may have changed: book.touched
 	ofMoves                      // what a replica is, or what is committed in it, changed: book.moved
 	ofImages                     // an image moved, or a partition's state changed
-	ofRequests                   // a client's request came in
-	ofMessages                   // a node's message came in
-	ofReads                      // a read ended
-	ofSaves                      // a write of the quorum journal ended, or is asked for
-	ofSends                      // the node sends to another
-	ofReplies                    // the node answers a client
-	ofAppends                    // the node appends to a log
-	ofCuts                       // a log is made, deleted, truncated, reset or trimmed
-	ofQuorum                     // the node's part in the quorum may have changed, or is told to another
-	ofAny                        // every step is of this
-	scopes     = iota
+	ofTicks                      // time went on, and replicas may have changed with it
+
+	// What clients ask, and are answered: that which nobody looks at has no scope.
+	ofProduces   // records come in
+	ofProduced   // ... are answered
+	ofFetched    // a fetch is answered
+	ofDescribed  // what the cluster is
+	ofBeats      // a heartbeat of a member of a group comes in
+	ofBeaten     // ... is answered
+	ofGroups     // a question about a group or its positions comes in
+	ofGroupsTold // ... is answered
+	ofIdentities // a question for a producer id comes in
+	ofTurns      // ... is answered, or the end of a transaction
+	ofDeletions  // records are to be deleted
+
+	// What nodes tell each other.
+	ofSessions // what a broker and its controller say that names the broker's session came in, or a question for producer ids goes out
+	ofCopies   // a follower asks for records, says what it holds, or is answered
+	ofWakes    // a message came in, of which one of wakesEvery counts
+	ofQuorum   // the node's part in the quorum may have changed, or is told to another
+
+	ofReads   // a read ended
+	ofSaves   // a write of the quorum journal ended, or is asked for
+	ofAppends // the node appends to a log
+	ofCuts    // a log is made, deleted, truncated, reset or trimmed
+	ofAny     // every step is of this
+	scopes    = iota
 )
+
+// ofAsked, ofHeard and ofSent are the scopes of messages: of those between clients and a
+// node, of those that a node gets from another, and of those that it sends to one.
+var (
+	ofAsked = ofKinds{
+		message.KindProduce: ofProduces, message.KindProduceReply: ofProduced,
+		message.KindFetchReply: ofFetched, message.KindMetadataReply: ofDescribed,
+		message.KindGroupHeartbeat: ofBeats, message.KindGroupHeartbeatReply: ofBeaten,
+		message.KindCommitOffsets: ofGroups, message.KindCommitOffsetsReply: ofGroupsTold,
+		message.KindCommitTransactionOffsets: ofGroups, message.KindCommitTransactionOffsetsReply: ofGroupsTold,
+		message.KindFetchOffsets: ofGroups, message.KindFetchOffsetsReply: ofGroupsTold,
+		message.KindDescribeGroup: ofGroups, message.KindDescribeGroupReply: ofGroupsTold,
+		message.KindDeleteGroup: ofGroups, message.KindDeleteGroupReply: ofGroupsTold,
+		message.KindDeleteOffsets: ofGroups, message.KindDeleteOffsetsReply: ofGroupsTold,
+		message.KindInitProducerID: ofIdentities, message.KindInitProducerIDReply: ofTurns,
+		message.KindEndTransactionReply: ofTurns,
+		message.KindDeleteRecords:       ofDeletions,
+	}
+	ofHeard = ofKinds{
+		message.KindQuorum:          ofQuorum,
+		message.KindBrokerHeartbeat: ofSessions, message.KindBrokerHeartbeatReply: ofSessions,
+		message.KindAlterPartition: ofSessions, message.KindRegisterBrokerReply: ofSessions,
+		message.KindAllocateProducerIDs: ofSessions, message.KindAllocateProducerIDsReply: ofSessions,
+		message.KindReplicaFetchReply: ofCopies,
+	}
+	ofSent = ofKinds{
+		message.KindQuorum:       ofQuorum,
+		message.KindReplicaFetch: ofCopies, message.KindReplicaProgress: ofCopies,
+		message.KindAllocateProducerIDs: ofSessions,
+	}
+)
+
+// ofKinds are the scopes of messages, by kind.
+type ofKinds [1 << 8]scope
 
 // looker is an observer that does not look at every step: Looks names those
 // that it must be told of. It may be told of others.
@@ -56,7 +106,7 @@ func looksOf(observers []Observer) (l looks) {
 // at are those who have something to see in a step.
 func (l *looks) at(about scope) (set uint64) {
 	for ; about != 0; about &= about - 1 {
-		set |= l[bits.TrailingZeros16(uint16(about))]
+		set |= l[bits.TrailingZeros32(uint32(about))]
 	}
 	return set
 }
@@ -66,28 +116,30 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 	s := ofAny
 	switch in := in.(type) {
 	case effect.Requested:
-		s |= ofRequests
+		s |= ofAsked[in.Msg.Kind()]
 	case effect.Received:
-		s |= ofMessages
-		if _, ok := in.Msg.(*message.Quorum); ok {
-			s |= ofQuorum
+		s |= ofHeard[in.Msg.Kind()]
+		if w.stats.Steps%wakesEvery == 0 {
+			s |= ofWakes
 		}
 	case effect.ReadDone:
 		s |= ofReads
 	case effect.QuorumSaved:
 		s |= ofSaves | ofQuorum
 	case effect.Tick:
-		s |= ofQuorum
+		if c := n.Core(); c != nil && c.Controller() != nil {
+			s |= ofQuorum
+		}
+		if len(w.book.touched) > 0 {
+			s |= ofTicks
+		}
 	}
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.Send:
-			s |= ofSends
-			if _, ok := e.Msg.(*message.Quorum); ok {
-				s |= ofQuorum
-			}
+			s |= ofSent[e.Msg.Kind()]
 		case effect.Reply:
-			s |= ofReplies
+			s |= ofAsked[e.Msg.Kind()]
 		case effect.Append:
 			s |= ofAppends
 		case effect.SaveQuorum, effect.ReplaceQuorum:
@@ -114,24 +166,26 @@ func (*nothingCut) Looks() scope         { return ofCuts }
 func (*soundHighWatermark) Looks() scope { return ofCuts | ofMoves | ofImages }
 func (*completeInSync) Looks() scope     { return ofReplicas | ofImages }
 func (*singleLeaders) Looks() scope      { return ofMoves | ofImages }
-func (*decidedReads) Looks() scope       { return ofReplies }
-func (*trueAnswers) Looks() scope        { return ofReplies }
-func (*trulyFenced) Looks() scope        { return ofReplies }
+func (*decidedReads) Looks() scope       { return ofFetched }
+func (*trueAnswers) Looks() scope        { return ofProduced | ofFetched | ofDescribed }
+func (*trulyFenced) Looks() scope        { return ofProduced | ofGroupsTold | ofTurns }
 func (*exactRecovery) Looks() scope      { return 0 }
 func (*closedFiles) Looks() scope        { return 0 }
 func (*derivedState) Looks() scope       { return ofCuts | ofAppends }
-func (*damageSeen) Looks() scope         { return ofReads | ofReplies | ofMoves }
-func (*syncFirst) Looks() scope          { return ofSaves | ofSends | ofReplies }
+func (*damageSeen) Looks() scope         { return ofReads | ofFetched | ofMoves }
+func (*syncFirst) Looks() scope          { return ofSaves | ofQuorum | ofCopies | ofProduced }
 func (*retentionBounds) Looks() scope    { return ofCuts | ofMoves | ofImages }
-func (*toldOfTruncations) Looks() scope  { return ofReplies }
+func (*toldOfTruncations) Looks() scope  { return ofFetched }
 func (*votes) Looks() scope              { return ofQuorum }
 func (*commitRule) Looks() scope         { return ofImages }
 func (*oneHistory) Looks() scope         { return ofImages }
-func (*oneOwner) Looks() scope           { return ofRequests | ofReplies }
-func (*coordinatorReplay) Looks() scope  { return ofReplies }
-func (*committedOffsets) Looks() scope   { return ofMoves | ofRequests | ofReplies }
-func (*sequences) Looks() scope          { return ofRequests | ofReplies | ofMoves }
-func (*idleProducers) Looks() scope      { return ofReplicas | ofReplies }
-func (*staleInert) Looks() scope         { return ofRequests | ofMessages | ofReplies | ofQuorum }
-func (*safeMoves) Looks() scope          { return ofImages }
-func (*ownedLogs) Looks() scope          { return ofImages | ofCuts }
+func (*oneOwner) Looks() scope           { return ofBeats | ofBeaten }
+func (*coordinatorReplay) Looks() scope  { return ofBeaten | ofGroupsTold | ofTurns }
+func (*committedOffsets) Looks() scope   { return ofMoves | ofGroups | ofGroupsTold | ofBeaten }
+func (*sequences) Looks() scope          { return ofMoves | ofProduces | ofIdentities | ofTurns }
+func (*idleProducers) Looks() scope      { return ofMoves | ofTicks | ofProduced }
+func (*staleInert) Looks() scope {
+	return ofQuorum | ofSessions | ofGroups | ofGroupsTold | ofBeaten | ofTurns | ofFetched
+}
+func (*safeMoves) Looks() scope { return ofImages }
+func (*ownedLogs) Looks() scope { return ofImages | ofCuts }
