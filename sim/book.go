@@ -157,6 +157,7 @@ type replicaBook struct {
 	revived record.Offset
 	heard   heardOf
 	stamp   uint64 // the step in which it was last touched
+	shown   uint64 // the step in which the view was last looked at
 
 	view     replica.View  // after the step at hand
 	was      glance        // before it
@@ -177,6 +178,13 @@ type glance struct {
 	shown      bool
 	matched    bool
 	knew       record.Offset // see replicaBook
+}
+
+// moves says whether the view is another one than at a glance before.
+func (r *replicaBook) moves(g *glance) bool {
+	v := &r.view
+	return v.HighWatermark != g.high || v.LastStable != g.stable || v.Start != g.start || v.ShownStart != g.shownStart ||
+		v.Role != g.role || v.LeaderEpoch != g.epoch || v.Shown != g.shown || v.Matched != g.matched || r.knew != g.knew
 }
 
 // glance takes down what is kept of the view.
@@ -291,12 +299,14 @@ func (b *book) touch(r *replicaBook, stamp uint64) {
 // extend appends the batches of an Append. Batches below old, which is at most
 // the start, are forgotten now and then, but only here.
 func (l *logFacts) extend(batches []byte, old record.Offset) {
-	k := 0
-	for k < len(l.batches) && l.batches[k].End() <= old {
-		k++
-	}
-	if k > 64 {
-		l.batches = append(l.batches[:0], l.batches[k:]...)
+	if len(l.batches) > 64 && l.batches[64].End() <= old {
+		k := 0
+		for k < len(l.batches) && l.batches[k].End() <= old {
+			k++
+		}
+		if k > 64 {
+			l.batches = append(l.batches[:0], l.batches[k:]...)
+		}
 	}
 	it := record.Batches(batches)
 	for it.Next() {

@@ -26,11 +26,20 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 		return
 	}
 	manager := c.Replicas()
-	manager.Touched(func(id record.PartitionID) { b.touch(b.replica(n.id, id), stamp) })
+	manager.TouchedInto(func(id record.PartitionID) *replica.View {
+		r := b.replica(n.id, id)
+		b.touch(r, stamp)
+		if r.shown != stamp {
+			r.shown, r.was = stamp, r.glance()
+		}
+		return &r.view
+	})
 	for _, r := range b.touched {
-		r.was = r.glance()
-		manager.ViewInto(r.part.id, &r.view)
-		b.moved = b.moved || r.glance() != r.was
+		if r.shown != stamp {
+			r.shown, r.was = stamp, r.glance()
+			manager.ViewInto(r.part.id, &r.view)
+		}
+		b.moved = b.moved || r.moves(&r.was)
 	}
 	b.meta.stepped(w, n, c)
 	for _, r := range b.touched {

@@ -18,6 +18,7 @@ type metaBook struct {
 	digests map[message.Version]uint64
 	seen    []seenImages // by node id
 	brokers []*message.BrokerChange
+	live    int   // partitions that are not deleted
 	active  int32 // the last active controller
 	changed []partChange
 	swapped []message.NodeID          // brokers registered in the step at hand with another disk than the fenced run before
@@ -84,12 +85,17 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 	m.entries = image.Version() - m.version
 	m.image, m.version = image, image.Version()
 	m.altered.follow(w, image, m.active)
+	there := 0 // of those that live
 	for state := range image.Partitions() {
 		part := w.book.part(state.ID)
+		if !part.deleted {
+			there++
+		}
 		if part.state == state {
 			continue
 		}
 		if part.state == nil {
+			m.live++
 			m.made(w, image.Topic(state.ID.Topic))
 			w.atlas.begins(part, state)
 		}
@@ -108,12 +114,8 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		part.state = state
 		w.atlas.follow(state)
 	}
-	for _, part := range w.book.list {
-		if part.state != nil && !part.deleted && image.Partition(part.id) == nil {
-			part.deleted = true
-			w.atlas.gone(part.id)
-			w.mark(markTopicDeleted)
-		}
+	if there < m.live {
+		m.deleted(w, image)
 	}
 	w.markBrokers(m.brokers)
 	for i, b := range image.Brokers() {
@@ -127,6 +129,18 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 		}
 	}
 	m.brokers = append(m.brokers[:0], image.Brokers()...)
+}
+
+// deleted finds the partitions that an image has no more.
+func (m *metaBook) deleted(w *World, image *metadata.Image) {
+	for _, part := range w.book.list {
+		if part.state != nil && !part.deleted && image.Partition(part.id) == nil {
+			part.deleted = true
+			m.live--
+			w.atlas.gone(part.id)
+			w.mark(markTopicDeleted)
+		}
+	}
 }
 
 // mean notes where a partition is meant to be.

@@ -7,7 +7,13 @@ import "github.com/tamarack-mq/tamarack/core/effect"
 // image at one version is the same: INV-20).
 type commitRule struct {
 	blind
-	told map[ballot]uint64
+	told []appliedTo // by node id
+}
+
+// appliedTo is how far one run of a node has applied the log.
+type appliedTo struct {
+	run     uint32
+	version uint64
 }
 
 func (*commitRule) Invariant() string { return "INV-17" }
@@ -22,17 +28,16 @@ func (o *commitRule) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effec
 
 // judge takes note of how far one run of a controller has applied the log.
 func (o *commitRule) judge(w *World, n *Node, v uint64) {
-	if o.told == nil {
-		o.told = map[ballot]uint64{}
+	for int(n.id) >= len(o.told) {
+		o.told = append(o.told, appliedTo{})
 	}
-	at := ballot{n.id, uint64(n.run)}
-	before := o.told[at]
-	if v == before {
+	at := &o.told[n.id]
+	if at.run != n.run {
+		*at = appliedTo{run: n.run}
+	}
+	if v < at.version {
+		w.fail("INV-17", n.id, "a commit index falls", "the controller on node %d goes back from version %d to %d", n.id, at.version, v)
 		return
 	}
-	if v < before {
-		w.fail("INV-17", n.id, "a commit index falls", "the controller on node %d goes back from version %d to %d", n.id, before, v)
-		return
-	}
-	o.told[at] = v
+	at.version = v
 }

@@ -76,8 +76,11 @@ func (o *heldToThrottle) Stepped(w *World, n *Node, in effect.Input, out []effec
 		return
 	}
 	t := o.of(n)
-	changed := t.goes(n.run, c.Image().Throttle(), n.clock.now(w.now).Mono)
-	if c.Image().Moving() == 0 {
+	image, changed := c.Image(), false
+	if rate := image.Throttle(); !t.goesBy(n.run, rate) {
+		changed = t.goes(n.run, rate, n.clock.now(w.now).Mono)
+	}
+	if image.Moving() == 0 {
 		t.asked = t.asked[:0]
 		return
 	}
@@ -148,12 +151,18 @@ func (o *heldToThrottle) of(n *Node) *throttled {
 	return &o.nodes[n.id]
 }
 
+// goesBy says whether a throttle is the one that a node goes by as far as is known.
+func (t *throttled) goesBy(run uint32, rate int64) bool {
+	k := len(t.buckets)
+	return t.run == run && k > 0 && t.buckets[k-1].rate == rate
+}
+
 // goes notes by which throttle a node goes, and says whether that has changed.
 func (t *throttled) goes(run uint32, rate int64, now message.Time) (changed bool) {
 	if t.run != run {
 		*t = throttled{run: run, asked: t.asked[:0], buckets: t.buckets[:0]}
 	}
-	if k := len(t.buckets); k > 0 && t.buckets[k-1].rate == rate {
+	if t.goesBy(run, rate) {
 		return false
 	}
 	t.buckets = append(t.buckets, bucket{rate: rate, at: now})

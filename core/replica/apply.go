@@ -188,6 +188,7 @@ func (m *Manager) drop(now message.Now, r *replica, out *Out) {
 	m.timers.Stop(&r.idle)
 	m.drained(r.unflushed.bytes)
 	delete(m.replicas, r.id)
+	r.deleted = true
 	m.firstCut = max(m.firstCut, r.cut+1)
 	out.Add(effect.DeleteLog{Log: r.id})
 }

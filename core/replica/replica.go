@@ -46,6 +46,7 @@ type replica struct {
 		batches int
 	}
 	touched bool
+	deleted bool // it is none of the manager's any more
 }
 
 func created(m *Manager, s *PartitionState) *replica {

@@ -76,14 +76,19 @@ func (m *Manager) View(id record.PartitionID) (v View, ok bool) {
 // for those who look at every step. When this broker holds no such replica, v
 // has nothing but the id.
 func (m *Manager) ViewInto(id record.PartitionID, v *View) (ok bool) {
-	maximal, followers := v.MaximalISR[:0], v.Followers[:0]
 	r := m.replicas[id]
 	if r == nil {
 		*v = View{ID: id}
 		return false
 	}
+	m.view(r, v)
+	return true
+}
+
+func (m *Manager) view(r *replica, v *View) {
+	maximal, followers := v.MaximalISR[:0], v.Followers[:0]
 	*v = View{
-		ID: id, Leader: r.state.Leader, LeaderEpoch: r.state.LeaderEpoch, PartitionEpoch: r.state.PartitionEpoch,
+		ID: r.id, Leader: r.state.Leader, LeaderEpoch: r.state.LeaderEpoch, PartitionEpoch: r.state.PartitionEpoch,
 		Replicas: r.state.Replicas, MinInsync: r.minInsync, Start: r.log.Start(), End: r.log.End(),
 		Flushed: r.flushed, HighWatermark: r.highWatermark, LastStable: r.log.LastStable(r.highWatermark),
 		Damage: r.damage.what, DamageTold: r.damage.reported,
@@ -96,7 +101,6 @@ func (m *Manager) ViewInto(id record.PartitionID, v *View) (ok bool) {
 	case r.follow != nil:
 		v.Role, v.Matched = Following, r.follow.matched
 	}
-	return true
 }
 
 func (l *leader) view(v *View) {
@@ -152,6 +156,21 @@ func (m *Manager) Touched(visit func(record.PartitionID)) {
 		r.touched = false
 		m.touched[i] = nil
 		visit(r.id)
+	}
+	m.touched = m.touched[:0]
+}
+
+// TouchedInto is Touched that shows each of them as ViewInto does, in the view that into
+// gives for it.
+func (m *Manager) TouchedInto(into func(record.PartitionID) *View) {
+	for i, r := range m.touched {
+		r.touched = false
+		m.touched[i] = nil
+		if v := into(r.id); r.deleted { // another may have been made since
+			m.ViewInto(r.id, v)
+		} else {
+			m.view(r, v)
+		}
 	}
 	m.touched = m.touched[:0]
 }
