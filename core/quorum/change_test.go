@@ -95,6 +95,43 @@ func TestALeaderThatIsRemovedStepsDownAndDisturbsNobody(t *testing.T) {
 	require.Equal(t, term, c.nodes[c.leader()].q.View().Term, "the one that was removed must not cause elections")
 }
 
+// The only one that knows of the removal of the leader is the leader: of those that have
+// the entry one lost its disk, and the other has not heard that it is committed. If that
+// one led once more by the old members, and lost in a crash what it has written of its own,
+// the removed one would have more than all others: it would refuse them, and not stand
+// itself.
+func TestALeaderThatIsRemovedTellsWhoCountsItStill(t *testing.T) {
+	c := newClub(t, 2, 4, Config{})
+	c.commit("one")
+	old := c.elect()
+	next := func(id message.NodeID) message.NodeID { return id%4 + 1 }
+	behind, has, lost := next(old), next(next(old)), next(next(next(old)))
+	c.crash(behind)
+	require.Empty(t, c.change(old, Remove))
+	c.run(10*message.Second, "it is removed", func() bool { return !slices.Contains(c.nodes[old].q.Members().Voters, old) })
+	c.mail = nil // nobody hears of it
+	require.Contains(t, c.nodes[has].q.Members().Voters, old)
+	c.crash(lost)
+	c.nodes[lost].disk = nil
+	c.start(behind)
+	c.run(20*message.Second, "who has the entry leads", func() bool { return c.nodes[has].q.View().Role == Leader })
+	c.mail = slices.DeleteFunc(c.mail, func(l letter) bool { return l.to == behind })
+	c.nodes[has].pending = nil
+	c.crash(has)
+	c.pass(message.Second)
+	c.start(has)
+	c.start(lost)
+	c.run(20*message.Second, "another leads without it", func() bool {
+		l := c.leader()
+		return l != message.NoNode && l != old && !slices.Contains(c.nodes[l].q.Members().Voters, old)
+	})
+	v, ok := c.propose(c.leader(), "two")
+	require.True(t, ok)
+	c.run(20*message.Second, "all have it", func() bool {
+		return c.nodes[behind].version() >= v && c.nodes[has].version() >= v && c.nodes[lost].version() >= v
+	})
+}
+
 func TestChangesThatWouldEndTheQuorumAreRefused(t *testing.T) {
 	c := newClub(t, 3, 3, Config{})
 	c.commit("one")

@@ -33,6 +33,7 @@ func (q *Quorum) Receive(now message.Time, from message.NodeID, data []byte, out
 	if q.refuses(now, m.engine, out) {
 		return
 	}
+	q.learn(now, m.engine, out)
 	if err := q.node.Step(m.engine); err != nil {
 		return // from a voter that the engine does not expect to hear from now
 	}
@@ -70,6 +71,44 @@ func (q *Quorum) refuses(now message.Time, m *pb.Message, out *Out) bool {
 		}
 	}
 	return false
+}
+
+// tell has a node that is no voter any more, as far as it knows, say in its answer to a
+// candidate what is committed. It may be the only one that knows: a leader that was
+// removed steps down as soon as that is committed, and whoever has heard nothing of the
+// commit goes on to count it as a voter. It would also be the only one who can break the
+// tie: it refuses whoever has a shorter log, and does not stand itself.
+func (q *Quorum) tell(m *pb.Message) {
+	if q.applied > 0 && !q.members.votes(q.self) {
+		m.Commit, m.LogTerm = new(q.applied), new(uint64(q.opened))
+	}
+}
+
+// learn takes in what tell has told, if this voter holds that entry. To the engine it is
+// the message of a leader without entries, and it is to forget at once that it was one.
+func (q *Quorum) learn(now message.Time, m *pb.Message, out *Out) {
+	switch m.GetType() {
+	case pb.MsgVoteResp, pb.MsgPreVoteResp:
+	default:
+		return
+	}
+	if m.GetCommit() <= q.journal.commit || q.leader != raft.None {
+		return
+	}
+	if term, err := q.journal.Term(m.GetCommit()); err != nil || term != m.GetLogTerm() {
+		return
+	}
+	committed := &pb.Message{
+		Type: pb.MsgApp.Enum(), From: m.From, To: new(q.self), Term: new(q.journal.term),
+		Index: m.Commit, LogTerm: m.LogTerm, Commit: m.Commit,
+	}
+	if err := q.node.Step(committed); err != nil {
+		panic("quorum: the engine refuses to hear what is committed: " + err.Error())
+	}
+	if err := q.node.ForgetLeader(); err != nil {
+		panic("quorum: the engine does not forget its leader: " + err.Error())
+	}
+	q.drain(now, out)
 }
 
 // outgrow makes a leader step down that counts on entries which this voter has

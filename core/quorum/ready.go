@@ -213,8 +213,12 @@ func (q *Quorum) post(now message.Time, m *pb.Message, out *Out) {
 			p.snapshotAt = now
 		}
 	}
-	if (m.GetType() == pb.MsgVoteResp) && !m.GetReject() {
-		q.wait(now) // whoever got this vote gets the time to win
+	switch m.GetType() {
+	case pb.MsgVoteResp, pb.MsgPreVoteResp:
+		q.tell(m)
+		if m.GetType() == pb.MsgVoteResp && !m.GetReject() {
+			q.wait(now) // whoever got this vote gets the time to win
+		}
 	}
 	out.Send(message.NodeID(m.GetTo()), &message.Quorum{Data: encodeEngine(q.mark, m)})
 }
