@@ -148,8 +148,8 @@ type replicaBook struct {
 	told    record.Offset // how far the core was told, in this run, that it is durable
 	cut     effect.Cut
 	drops   []dropped // what the cuts of the step at hand take away
-	// forgetful: recovery found damage, and nothing that tells what producers did
-	// in records that were retired.
+	// forgetful: recovery found damage, and nothing that tells what producers did in
+	// records that were retired, or lost, up to where the log begins now.
 	forgetful bool
 	forgot    bool // it was, and leads all the same: see accepted
 	// revived is the log start that a recovery knew nothing of any more: of the

@@ -123,7 +123,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		}
 		r.recall(f)
 		r.durable, r.told, r.cut = f.End, f.End, 0
-		r.forgetful = f.Damage != "" && len(f.Checkpoint) == 0 && f.Start > 0
+		r.forgetful = f.Damage != "" && f.Start > 0 && (len(f.Checkpoint) == 0 || f.CheckpointAt < f.Start)
 		r.verified, r.knew = min(r.verified, f.End), min(r.knew, f.End)
 		r.memory.copyFrom(l)
 	}

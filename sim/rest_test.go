@@ -83,6 +83,22 @@ func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	s.passed()
 }
 
+// With its first file, and with the marks, a log has lost what its checkpoint does not
+// reach up to, and knows it as little as without a checkpoint.
+func TestACheckpointBelowTheStartLeavesAGap(t *testing.T) {
+	s := newStage(t)
+	r := s.holds(1, numbered(0, 0, 0), numbered(1, 0, 1))
+	found := func(damage string, start, at record.Offset) bool {
+		s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{
+			{ID: part, Start: start, End: 2, Damage: damage, Checkpoint: []byte("state"), CheckpointAt: at}}})
+		return r.forgetful
+	}
+	require.True(t, found("the marks were lost", 1, 0))
+	require.False(t, found("the marks were lost", 1, 1))
+	require.False(t, found("records up to 3 were durable", 0, 0))
+	require.False(t, found("", 1, 1))
+}
+
 // A voter that waits to be let in, or has not caught up with what it may have
 // promised, is missing when the next one fails.
 func TestAVoterThatIsNotLetInIsUnrest(t *testing.T) {
@@ -109,7 +125,7 @@ func TestALogThatBeginsTooEarlyIsJudgedByWhatItHolds(t *testing.T) {
 		a, b := batch(0, 1, "a"), batch(1, 2, "b")
 		r := s.holds(1, a, b)
 		r.disk.trim(1)
-		found := effect.RecoveredLog{ID: part, Start: c.start, End: 2, Checkpoint: []byte("there"), Damage: "its mark is lost"}
+		found := effect.RecoveredLog{ID: part, Start: c.start, End: 2, Checkpoint: []byte("there"), CheckpointAt: c.start, Damage: "its mark is lost"}
 		for range 2 {
 			s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{found}})
 		}
