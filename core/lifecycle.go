@@ -65,8 +65,11 @@ func (l *lifecycle) patience() message.Duration { return 2 * l.cfg.Timing.Heartb
 
 func (l *lifecycle) wake() message.Time { return l.due }
 
-// tick sends what is due. damaged are the logs that this broker cannot vouch for.
-func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func() []record.PartitionID, out *effect.Out) {
+// tick sends what is due. damaged are the logs that this broker cannot vouch for: all
+// of them, or only those of which the controller need not know yet. A run that is
+// registered names no others: while the message is under way, an operator may have one
+// that is known lead, which puts it in order.
+func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func(all bool) []record.PartitionID, out *effect.Out) {
 	if now < l.due {
 		return
 	}
@@ -77,7 +80,7 @@ func (l *lifecycle) tick(now message.Time, applied message.Version, damaged func
 	if l.phase == registering || l.again {
 		out.Send(l.target, &message.RegisterBroker{
 			ClusterID: l.cfg.ClusterID, Node: l.cfg.ID, Incarnation: l.cfg.Incarnation,
-			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged(), Report: l.report,
+			DiskID: l.diskID, Address: l.cfg.Address, Rack: l.cfg.Rack, Damaged: damaged(l.phase == registering), Report: l.report,
 		})
 		return
 	}

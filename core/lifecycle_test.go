@@ -21,7 +21,7 @@ func TestAnAnswerToAnEarlierReportOfDamageIsNone(t *testing.T) {
 	asks := func(now message.Time) []effect.Effect {
 		var out effect.Out
 		l.due = now
-		l.tick(now, 0, func() []record.PartitionID { return bad }, &out)
+		l.tick(now, 0, func(bool) []record.PartitionID { return bad }, &out)
 		return out.List
 	}
 	registration := func(report uint64) []effect.Effect {
@@ -44,4 +44,32 @@ func TestAnAnswerToAnEarlierReportOfDamageIsNone(t *testing.T) {
 	require.True(t, answer(2))
 	require.False(t, answer(2), "nothing is asked any more")
 	require.Equal(t, []effect.Effect{effect.Send{To: 1, Msg: &message.BrokerHeartbeat{Node: 2, Epoch: 7}}}, asks(7))
+}
+
+// A run that begins names all that is damaged. Later it names only what is news: what
+// it has told before may be put in order, since an operator has it lead, before a
+// message that is on its way arrives.
+func TestARegisteredRunNamesNoDamageThatIsKnown(t *testing.T) {
+	old, found := record.PartitionID{Topic: 4}, record.PartitionID{Topic: 5}
+	damaged := func(all bool) []record.PartitionID {
+		if all {
+			return []record.PartitionID{old, found}
+		}
+		return []record.PartitionID{found}
+	}
+	l := newLifecycle(Config{ID: 2, ClusterID: "c", Address: "host:2", Voters: []message.NodeID{1}, Incarnation: 9}, 2, chance.New(1), 0)
+	names := func(now message.Time) []record.PartitionID {
+		t.Helper()
+		var out effect.Out
+		l.due = now
+		l.tick(now, 0, damaged, &out)
+		require.Len(t, out.List, 1)
+		return out.List[0].(effect.Send).Msg.(*message.RegisterBroker).Damaged
+	}
+	require.Equal(t, []record.PartitionID{old, found}, names(1))
+	require.True(t, l.registered(2, &message.RegisterBrokerReply{Incarnation: 9, Epoch: 7}, &effect.Out{}))
+	l.reregister()
+	require.Equal(t, []record.PartitionID{found}, names(3))
+	l.registered(4, &message.RegisterBrokerReply{Incarnation: 9, Code: message.StaleBrokerEpoch}, &effect.Out{})
+	require.Equal(t, []record.PartitionID{old, found}, names(5), "it begins anew")
 }

@@ -16,7 +16,8 @@ type RegisterBroker struct {
 	Address     string // host:port for clients and brokers
 	Rack        string
 	// Damaged are the partitions whose log this broker cannot vouch for: it
-	// leaves their in-sync and eligible sets.
+	// leaves their in-sync and eligible sets. A run that is registered already names
+	// only those of which it has no answer that they are known.
 	Damaged []record.PartitionID
 	// Report counts how often this run has found damage since it first asked to be
 	// registered. A message that says no more than what is known is a repeat.

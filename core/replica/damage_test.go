@@ -26,7 +26,8 @@ func TestADamagedLogIsReportedAndRefetched(t *testing.T) {
 	found[0].Damage = "a bad checksum at 1"
 	n.down, n.applied = false, 0
 	n.m = New(Config{ID: 2}, found, chance.New(2), w.now)
-	require.Equal(t, []record.PartitionID{p0}, n.m.Damaged())
+	require.Equal(t, []record.PartitionID{p0}, n.m.Damaged(true))
+	require.Empty(t, n.m.Damaged(false), "once it is registered, it has told of that")
 	require.Equal(t, "a bad checksum at 1", n.view(p0).Damage)
 	w.epochs++
 	n.m.SetEpoch(w.epochs)
@@ -35,7 +36,7 @@ func TestADamagedLogIsReportedAndRefetched(t *testing.T) {
 	w.apart(2)
 	w.run()
 	require.Equal(t, effect.Truncate{Log: p0, Cut: 1, To: 1}, n.look()[0])
-	require.Empty(t, n.m.Damaged())
+	require.Empty(t, n.m.Damaged(true))
 	w.together()
 	w.pass(3 * message.Second)
 	require.Equal(t, []string{"a0", "b0", "c0"}, values(t, n.contents(p0)))
@@ -54,7 +55,7 @@ func TestALogThatCannotBeRestoredIsFetchedFromTheStart(t *testing.T) {
 	found[0].Headers = found[0].Headers[:1]
 	n.down, n.applied = false, 0
 	n.m = New(Config{ID: 2}, found, chance.New(2), w.now)
-	require.Equal(t, []record.PartitionID{p0}, n.m.Damaged())
+	require.Equal(t, []record.PartitionID{p0}, n.m.Damaged(true))
 	require.Contains(t, n.view(p0).Damage, "recovery")
 	w.epochs++
 	n.m.SetEpoch(w.epochs)
@@ -163,8 +164,11 @@ func TestDamageThatAReadFindsIsToldAndNotRepairedBehindTheControllersBack(t *tes
 		}
 	}
 
-	require.Equal(t, []record.PartitionID{p0}, l.m.Damaged())
+	require.Equal(t, []record.PartitionID{p0}, l.m.Damaged(false))
+	require.Equal(t, []record.PartitionID{p0}, l.m.Damaged(false), "nobody has answered yet")
 	l.do(func(m *Manager, now message.Now, out *Out) { m.DamageReported(now, out) })
+	require.Empty(t, l.m.Damaged(false), "it is known")
+	require.Equal(t, []record.PartitionID{p0}, l.m.Damaged(true))
 	require.Equal(t, Idle, l.view(p0).Role, "the metadata here is older: it may still come to lead")
 	s := *w.parts[p0]
 	s.ISR, s.PartitionEpoch = []message.NodeID{2, 3}, s.PartitionEpoch+1

@@ -119,13 +119,14 @@ func (m *Manager) SetEpoch(epoch message.BrokerEpoch) {
 
 // Damaged are the logs that this broker cannot vouch for, in order: those that
 // recovery found damaged, until their partition has a leader from which they
-// are fetched, and those that a read has shown to be damaged. The caller names
-// them in its next registration, and in no other case calls Damaged: what it
-// was told counts as reported once that registration is in the image.
-func (m *Manager) Damaged() []record.PartitionID {
+// are fetched, and those that a read has shown to be damaged; or, but for all, only
+// those that are not reported yet. The caller names them in its next registration,
+// all of them when this run begins with it, and in no other case calls Damaged: what
+// it was told counts as reported once that registration is in the image.
+func (m *Manager) Damaged(all bool) []record.PartitionID {
 	var damaged []record.PartitionID
 	for id, r := range m.inOrder() {
-		if r.damage.what != "" {
+		if r.damage.what != "" && (all || !r.damage.reported) {
 			r.damage.told = !r.damage.reported
 			damaged = append(damaged, id)
 		}
