@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // groupsUsed is when groups had members for certain. It is for the part of INV-24 that
@@ -13,9 +14,21 @@ import (
 // That a member was there is proven by what it was told: an epoch, and later that a
 // heartbeat with an epoch, which came after that, was taken. Who was expelled meanwhile
 // would have had to join again.
+//
+// A heartbeat that changes nothing is not stored. So it proves nothing against what the
+// one that answered it had not heard of: a coordinator before it may have expelled
+// everybody, in records that commit at last when that one leads again, and nothing that
+// was written in the meantime stands in their way.
 type groupsUsed struct {
 	there map[membership]Span // when a member was told an epoch first
-	beats map[string][]Span   // when heartbeats came, by group and time: the last beatsKept
+	beats map[string][]beat   // heartbeats, by group and time: the last beatsKept
+}
+
+// beat is a heartbeat that was taken.
+type beat struct {
+	at    Span               // when it came
+	epoch record.LeaderEpoch // of the coordinator
+	end   record.Offset      // of the shard's log, as that one had it
 }
 
 const (
@@ -37,7 +50,7 @@ func (u *groupsUsed) heard(w *World, n *Node, by caller, m *message.GroupHeartbe
 		delete(u.there, at)
 	case !known:
 		if u.there == nil {
-			u.there, u.beats = map[membership]Span{}, map[string][]Span{}
+			u.there, u.beats = map[membership]Span{}, map[string][]beat{}
 		}
 		u.there[at] = w.now
 	}
@@ -46,27 +59,54 @@ func (u *groupsUsed) heard(w *World, n *Node, by caller, m *message.GroupHeartbe
 	}
 	list := u.beats[asked.Group]
 	after := len(list)
-	for after > 0 && list[after-1] > by.since {
+	for after > 0 && list[after-1].at > by.since {
 		after--
 	}
-	if after > 0 && !leaves && by.since-list[after-1] < w.plan.Timing.OffsetRetention/beatsApart {
+	if after > 0 && !leaves && by.since-list[after-1].at < w.plan.Timing.OffsetRetention/beatsApart {
 		return
 	}
-	if list = slices.Insert(list, after, by.since); len(list) > beatsKept {
+	b := beat{at: by.since}
+	if p := w.groupShard(asked.Group); p != nil {
+		if r := p.at(n.id); r != nil {
+			b.epoch, b.end = r.view.LeaderEpoch, r.memory.end
+		}
+	}
+	if list = slices.Insert(list, after, b); len(list) > beatsKept {
 		list = slices.Delete(list, 0, 1)
 	}
 	u.beats[asked.Group] = list
 }
 
-// last is when a group had a member for certain, before a time; false: that is not known.
-func (u *groupsUsed) last(group string, before Span) (Span, bool) {
-	list := u.beats[group]
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i] < before {
-			return list[i], true
+// last is when a group had a member for certain, before a position of it was removed:
+// by the last heartbeat that counts, and by the last one of all. -1: that is not known.
+func (u *groupsUsed) last(r *positionRecord) (certain, heard Span) {
+	list := u.beats[r.Group]
+	certain, heard = -1, -1
+	for i := len(list) - 1; i >= 0 && certain < 0; i-- {
+		if list[i].at >= r.wrote {
+			continue
+		}
+		heard = max(heard, list[i].at)
+		if !list[i].missed(r) {
+			certain = list[i].at
 		}
 	}
-	return 0, false
+	return certain, heard
+}
+
+// missed says whether the one that answered a heartbeat had not heard of something that
+// a coordinator before it wrote, up to the record.
+func (b *beat) missed(r *positionRecord) bool {
+	batches := (&logFacts{batches: r.shard.part.committed}).from(b.end)
+	for i := range batches {
+		if batches[i].BaseOffset > r.at {
+			return false
+		}
+		if batches[i].LeaderEpoch < b.epoch {
+			return true
+		}
+	}
+	return false
 }
 
 // removed judges a committed record that removes a position: somebody may have asked
@@ -83,8 +123,14 @@ func (o *committedOffsets) removed(w *World, n *Node, r *positionRecord) {
 		w.aboutCommit(r.Group, r.Partition, -1)
 		return
 	}
-	if had, known := o.used.last(r.Group, r.wrote); known && r.wrote-had < keep-Millisecond-w.clocksApart() {
-		w.fail("INV-24", n.id, "positions go before their time", "shard %s removes at offset %d what group %q has committed for partition %s, %d ms after the group had a member; positions are kept for %d ms", r.shard.part.id, r.at, r.Group, r.Partition, (r.wrote-had)/Millisecond, keep/Millisecond)
+	certain, heard := o.used.last(r)
+	early := func(had Span) bool { return had >= 0 && r.wrote-had < keep-Millisecond-w.clocksApart() }
+	switch {
+	case early(certain):
+		w.fail("INV-24", n.id, "positions go before their time", "shard %s removes at offset %d what group %q has committed for partition %s, %d ms after the group had a member; positions are kept for %d ms", r.shard.part.id, r.at, r.Group, r.Partition, (r.wrote-certain)/Millisecond, keep/Millisecond)
 		w.aboutCommit(r.Group, r.Partition, -1)
+	case early(heard): // who asks may find that it is gone
+		o.begin()
+		o.lapsed[r.Group] = max(o.lapsed[r.Group], r.step)
 	}
 }

@@ -3,9 +3,12 @@ package sim
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // TestPositionsStayAsLongAsTheirGroupHasMembers plays a member that joins at 1 s and is
@@ -76,4 +79,44 @@ func TestPositionsOfATopicThatIsGoneGo(t *testing.T) {
 	gone.Partition.Topic = 99
 	p.commits(o, groupShard, writtenBatch{positions: []positionRecord{{Record: gone, step: p.stats.Steps + 1}}}, batch(0, 1, "x"))
 	p.passed()
+}
+
+// TestAHeartbeatCountsForWhatItsCoordinatorKnew: node 1 coordinates in epoch 3, with a
+// log that ends at 1, and a member is heard until just before a position of its group is
+// removed, 3 s too early. What stands before that record was written in some epoch.
+func TestAHeartbeatCountsForWhatItsCoordinatorKnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, removes record.LeaderEpoch
+		words           string // "": the record is in order
+	}{
+		"all of it is from then":                   {3, 3, "1000 ms after the group had a member"},
+		"the next coordinator wrote it":            {4, 4, "1000 ms after the group had a member"},
+		"one before, who was not heard of, wrote":  {2, 2, ""},
+		"the next one went by what that one wrote": {2, 4, ""},
+		"this one, and then the next, wrote":       {3, 4, "1000 ms after the group had a member"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, o := newTheatre(t), &committedOffsets{}
+			p.plan.Timing.OffsetRetention = 3 * Second
+			p.commits(o, groupShard, writtenBatch{}, batch(0, 1, "x"))
+			r := p.book.replica(1, groupShard)
+			r.view.LeaderEpoch, r.memory.end = 3, 1
+			for _, at := range []Span{1 * Second, 9 * Second} {
+				p.now = at
+				p.answers(o, &message.GroupHeartbeat{Group: "g", Member: "m", MemberEpoch: 4}, p.now, &message.GroupHeartbeatReply{MemberEpoch: 4})
+			}
+			p.commits(o, groupShard, writtenBatch{}, batch(1, c.before, "y"))
+			p.stats.Steps++
+			written := p.stats.Steps
+			gone := group.Record{Kind: group.Stored, Gone: true, Group: "g", Partition: part}
+			p.commits(o, groupShard, writtenBatch{positions: []positionRecord{{Record: gone, step: written, wrote: 10 * Second}}}, batch(2, c.removes, "z"))
+			if c.words != "" {
+				p.refused("INV-24", c.words)
+				return
+			}
+			p.passed()
+			require.True(t, o.mayExpire(p.World, "g", written-1), "what was committed before may be gone")
+			require.False(t, o.mayExpire(p.World, "g", written), "and what came later may not")
+		})
+	}
 }
