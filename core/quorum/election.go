@@ -105,6 +105,11 @@ func (q *Quorum) learn(now message.Time, m *pb.Message, out *Out) {
 	if err := q.node.Step(committed); err != nil {
 		panic("quorum: the engine refuses to hear what is committed: " + err.Error())
 	}
+	q.forgetLeader(now, out)
+}
+
+// forgetLeader has the engine know of no leader.
+func (q *Quorum) forgetLeader(now message.Time, out *Out) {
 	if err := q.node.ForgetLeader(); err != nil {
 		panic("quorum: the engine does not forget its leader: " + err.Error())
 	}
@@ -241,10 +246,7 @@ func (q *Quorum) campaign(now message.Time, out *Out) {
 	q.wait(now)
 	if !q.members.votes(q.self) {
 		// Nor does it know any more who leads: it must not send others there.
-		if err := q.node.ForgetLeader(); err != nil {
-			panic("quorum: the engine does not forget its leader: " + err.Error())
-		}
-		q.drain(now, out)
+		q.forgetLeader(now, out)
 		return
 	}
 	if spent := q.journal.identity.spent; q.journal.term < spent {

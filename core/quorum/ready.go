@@ -208,15 +208,16 @@ func (q *Quorum) commit(now message.Time, m *pb.Message, out *Out) {
 
 // post sends a message of the engine to another voter.
 func (q *Quorum) post(now message.Time, m *pb.Message, out *Out) {
-	if m.GetType() == pb.MsgSnap {
+	switch m.GetType() {
+	case pb.MsgSnap:
 		if p := q.peer(m.GetTo()); p != nil {
 			p.snapshotAt = now
 		}
-	}
-	switch m.GetType() {
-	case pb.MsgVoteResp, pb.MsgPreVoteResp:
+	case pb.MsgPreVoteResp:
 		q.tell(m)
-		if m.GetType() == pb.MsgVoteResp && !m.GetReject() {
+	case pb.MsgVoteResp:
+		q.tell(m)
+		if !m.GetReject() {
 			q.wait(now) // whoever got this vote gets the time to win
 		}
 	}
