@@ -47,6 +47,7 @@ type user struct {
 
 	calls       []openCall
 	halved      int  // how often it was told that its transactions are open for too long
+	inVain      bool // a record of its that the cluster could have stored came to nothing
 	committedAt Span // when a transaction of its own was last committed; 0: none was
 	looked      Span // when it last asked about the cluster, or was answered; 0: never
 	told        session

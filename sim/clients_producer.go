@@ -166,6 +166,8 @@ func (p *producer) done(u *user, op *openOp, result *client.Result) {
 	}
 	if result.Outcome == client.OK {
 		p.keyed(u, op.text, &result.Published)
+	} else if !u.inVain {
+		u.inVain = u.world.hadItsChance(&u.world.history.Operations()[op.id])
 	}
 	p.open--
 	p.bytes -= op.arg

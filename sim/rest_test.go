@@ -2,10 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
 	"github.com/tamarack-mq/tamarack/core/message"
@@ -165,25 +167,80 @@ func TestARequestThatIsNeverAnsweredIsUnrest(t *testing.T) {
 	require.Len(t, told(31*Second), 1)
 }
 
+// The faults of the small plan end after 8 s. A producer that gets nothing through is
+// held against a cluster that had a record of its own for 8 s after that.
 func TestAProducerThatGetsNothingThroughIsRefused(t *testing.T) {
-	s := newStage(t)
+	s, _ := mapped(t)
 	p := &s.plan.Clients[0]
 	p.Role, p.Acks, p.Start = Producer, -1, 0
-	publish := func(outcome history.Outcome) {
-		id := s.history.Begin(history.Operation{Kind: history.Publish, Client: int32(p.ID)})
-		s.history.End(id, 1, outcome, nil)
-	}
+	publish := publisher(s, p, "t")
 	for range fewPublishes - 1 {
-		publish(history.Failed)
+		publish(Second, 30*Second, client.NotDone)
 	}
 	s.fruitless()
 	s.passed()
-	publish(history.Unknown)
+	publish(Second, 30*Second, client.Unknown)
 	s.fruitless()
 	s.refused("INV-34", "published 10 times in the whole run, and was never told")
-	publish(history.OK)
+	publish(Second, 30*Second, client.OK)
 	s.fruitless()
 	s.passed()
+}
+
+// Who gave all its records up before the cluster had its chance was out of luck, and so
+// was who published where nobody may lead any more.
+func TestAProducerThatWasOutOfLuckIsNotHeldAgainstTheCluster(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		topic    string
+		from, to Span
+		given    func(p *partBook, state *message.PartitionChange)
+		accused  bool
+	}{
+		{"it published while there were faults, and waited long enough after them", "t", Second, 16 * Second, nil, true},
+		{"it gave up a moment too early", "t", Second, 16*Second - 1, nil, false},
+		{"it published after the faults, and waited long enough", "t", 20 * Second, 28 * Second, nil, true},
+		{"it published after the faults, and gave up a moment too early", "t", 20 * Second, 28*Second - 1, nil, false},
+		{"it died, and nobody waited for an answer", "t", Second, never, nil, false},
+		{"its topic is not there", "gone", Second, 30 * Second, nil, false},
+		{"nobody may lead", "t", Second, 30 * Second, func(p *partBook, state *message.PartitionChange) { p.loss, state.ISR = true, nil }, false},
+		{"the last copies were hit, and somebody may lead", "t", Second, 30 * Second, func(p *partBook, _ *message.PartitionChange) { p.loss = true }, true},
+		{"nobody leads, and there is no reason for it", "t", Second, 30 * Second, func(_ *partBook, state *message.PartitionChange) { state.ISR = nil }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, state := mapped(t)
+			p := &s.plan.Clients[0]
+			p.Role, p.Acks, p.Start = Producer, -1, 0
+			if c.given != nil {
+				c.given(s.book.part(part), state)
+			}
+			publish := publisher(s, p, c.topic)
+			publish(c.from, c.to, client.NotDone)
+			for range fewPublishes - 1 {
+				publish(Second, 2*Second, client.NotDone)
+			}
+			s.fruitless()
+			if c.accused {
+				s.refused("INV-34", "published 10 times in the whole run, and was never told")
+			} else {
+				s.passed()
+			}
+		})
+	}
+}
+
+// publisher notes publishes of a client into a topic, and tells it what came of them.
+func publisher(s *stage, p *ClientPlan, topic string) func(from, to Span, outcome client.Outcome) {
+	u := s.clients[slices.IndexFunc(s.clients, func(u *user) bool { return u.plan.ID == p.ID })]
+	return func(from, to Span, outcome client.Outcome) {
+		id := s.history.Begin(history.Operation{Kind: history.Publish, Client: int32(p.ID), Topic: topic, Invoke: int64(from)})
+		if to == never {
+			return
+		}
+		s.now = to
+		s.history.End(id, int64(to), outcomeOf(outcome), nil)
+		(&producer{}).done(u, &openOp{what: opPublish, id: id}, &client.Result{Outcome: outcome})
+	}
 }
 
 // Who may never come to the end of its work is ended before the logs are read for good,
