@@ -125,6 +125,15 @@ func TestWhatIsLeftOfACampaign(t *testing.T) {
 	require.Equal(t, "100 seeds, 5.0/s, 0 times real time, 0 failed, 2 void, 1200 points of ground, none new for 40 of 500", p.line(20*time.Second, left))
 }
 
+func TestACampaignTellsTheFirstFailureOfEachCauseAtOnce(t *testing.T) {
+	p := &progress{}
+	run := func(seed uint64, cause string) string {
+		return p.failed(&sim.Result{Seed: seed, Failure: &sim.Failure{Invariant: "INV-5", Cause: cause, Sentence: "record " + cause + " is gone"}})
+	}
+	require.Equal(t, []string{"", "seed 8 failed: INV-5: record a is gone", "", "seed 10 failed: INV-5: record b is gone"},
+		[]string{p.failed(&sim.Result{Seed: 7}), run(8, "a"), run(9, "a"), run(10, "b")})
+}
+
 func TestReportsOfOtherCommitsDoNotMerge(t *testing.T) {
 	require.Equal(t, "", otherCode(nil))
 	require.Equal(t, "", otherCode([]sim.Part{{Code: "a"}, {Code: "a"}}))

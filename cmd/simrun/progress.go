@@ -25,7 +25,8 @@ type progress struct {
 	began    time.Time
 	said     time.Time
 
-	report *sim.Report // so far
+	report *sim.Report     // so far
+	told   map[string]bool // fingerprints of failures that were told
 }
 
 // farOff is when a campaign ends that has no end.
@@ -47,8 +48,12 @@ func newProgress(c *sim.Campaign) *progress {
 }
 
 // add takes one more run in.
-func (p *progress) add(_ *sim.Result, soFar *sim.Report) {
+func (p *progress) add(r *sim.Result, soFar *sim.Report) {
 	p.report = soFar
+	if s := p.failed(r); s != "" {
+		_ = p.bar.Clear()
+		fmt.Fprintln(os.Stderr, s)
+	}
 	now := time.Now()
 	done, left := p.left(now.Sub(p.began))
 	if p.watched {
@@ -60,6 +65,20 @@ func (p *progress) add(_ *sim.Result, soFar *sim.Report) {
 		p.said = now
 		fmt.Fprintf(os.Stderr, "%3.0f%%  %s\n", 100*done, p.line(now.Sub(p.began), left))
 	}
+}
+
+// failed tells of the first failure of each cause: whoever watches need not wait for
+// the end. Empty: there is nothing new.
+func (p *progress) failed(r *sim.Result) string {
+	f := r.Failure
+	if f == nil || p.told[f.Fingerprint()] {
+		return ""
+	}
+	if p.told == nil {
+		p.told = map[string]bool{}
+	}
+	p.told[f.Fingerprint()] = true
+	return fmt.Sprintf("seed %d failed: %s: %s", r.Seed, f.Invariant, f.Sentence)
 }
 
 // left is what share is done, and how much longer it takes at most: until the last
