@@ -4,6 +4,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/ledger"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/txn"
@@ -23,43 +24,24 @@ type coordinating struct {
 	topic  string
 	what   string // is in its log
 	fold   func() folding
-	shards func(c *core.Node) []keptShard
+	stands func(c *core.Node, shard int32) (ledger.Standing, bool)
 	digest func(c *core.Node, shard int32) (uint64, bool)
-}
-
-// keptShard is a shard that a node serves with nothing of it pending.
-type keptShard struct {
-	index int32
-	epoch record.LeaderEpoch
 }
 
 var coordinators = [...]coordinating{{
 	topic: offsetsTopic, what: "groups", fold: func() folding { return &group.Folding{} },
-	shards: func(c *core.Node) (list []keptShard) {
-		for _, s := range c.Groups().Views() {
-			if s.Serving && s.Pending == 0 {
-				list = append(list, keptShard{s.Shard, s.Epoch})
-			}
-		}
-		return list
-	},
+	stands: func(c *core.Node, shard int32) (ledger.Standing, bool) { return c.Groups().Stands(shard) },
 	digest: func(c *core.Node, shard int32) (uint64, bool) { return c.Groups().Digest(shard) },
 }, {
 	topic: statesTopic, what: "transactions", fold: func() folding { return &txn.Folding{} },
-	shards: func(c *core.Node) (list []keptShard) {
-		for _, s := range c.Transactions().Views() {
-			if s.Serving && s.Pending == 0 {
-				list = append(list, keptShard{s.Shard, s.Epoch})
-			}
-		}
-		return list
-	},
+	stands: func(c *core.Node, shard int32) (ledger.Standing, bool) { return c.Transactions().Stands(shard) },
 	digest: func(c *core.Node, shard int32) (uint64, bool) { return c.Transactions().Digest(shard) },
 }}
 
 // coordinatorReplay is INV-23: a coordinator's memory equals a fresh replay of
 // the committed records of its partition. It is checked now and then while
-// nothing of the shard is pending, and for all shards at rest.
+// nothing of the shard is pending, and for all shards at rest; what was loaded is
+// looked at by loadedStates.
 type coordinatorReplay struct {
 	blind
 	steps [len(coordinators)]int
@@ -101,32 +83,40 @@ func (o *coordinatorReplay) Rested(w *World) {
 
 // compare replays every shard of a node in which nothing is pending.
 func (o *coordinatorReplay) compare(w *World, n *Node, of *coordinating) {
-	c := n.Core()
-	if c == nil || n.drive.armed || w.newest() == nil || w.failure != nil {
+	if w.newest() == nil {
 		return
 	}
 	topic := w.newest().TopicNamed(of.topic)
 	if topic == nil {
 		return
 	}
-	for _, shard := range of.shards(c) {
-		id := record.PartitionID{Topic: topic.ID, Index: shard.index}
-		if !w.atlas.clean(n.id, id) {
-			continue
-		}
-		view, ok := c.Replicas().View(id)
-		if !ok || view.LeaderEpoch != shard.epoch || view.HighWatermark != view.End || view.Flushed != view.End {
-			continue
-		}
-		batches := n.drive.all(id, view.Start, view.HighWatermark)
-		if got, ok := of.digest(c, shard.index); ok {
-			o.judge(w, n, of, shard.index, got, batches)
+	for i := range topic.Partitions {
+		if r := w.book.part(record.PartitionID{Topic: topic.ID, Index: int32(i)}).at(n.id); r != nil {
+			of.compare(w, n, r)
 		}
 	}
 }
 
+// compare replays the log of a shard, unless something of it is pending or the node
+// does not serve it; it says whether it could.
+func (of *coordinating) compare(w *World, n *Node, r *replicaBook) bool {
+	c := n.Core()
+	if c == nil || n.drive.armed || w.failure != nil || !w.atlas.clean(n.id, r.part.id) {
+		return false
+	}
+	shard, v := r.part.id.Index, &r.view
+	s, led := of.stands(c, shard)
+	if !led || !s.Serving || s.Pending > 0 || s.Epoch != v.LeaderEpoch || v.HighWatermark != v.End || v.Flushed != v.End {
+		return false
+	}
+	if got, ok := of.digest(c, shard); ok {
+		of.judge(w, n, shard, got, n.drive.all(r.part.id, v.Start, v.HighWatermark))
+	}
+	return true
+}
+
 // judge holds what a coordinator remembers against a replay of batches.
-func (o *coordinatorReplay) judge(w *World, n *Node, of *coordinating, shard int32, got uint64, batches []byte) {
+func (of *coordinating) judge(w *World, n *Node, shard int32, got uint64, batches []byte) {
 	fold := of.fold()
 	err := fold.Take(batches)
 	switch {

@@ -44,7 +44,7 @@ func newObservers() []Observer {
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{},
 		&retentionBounds{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{}, &ownPositions{},
 		&oneDecision{}, &trulyFenced{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{}, &openKept{}, &keptByLimits{},
-		&staleInert{}, &membersThere{}, &epochsOnce{}, &lateBeats{}, &groupRefusals{}, &coordinatorReplay{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
+		&staleInert{}, &membersThere{}, &epochsOnce{}, &lateBeats{}, &groupRefusals{}, &coordinatorReplay{}, &loadedStates{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
 		&closedFiles{}, &shortJournals{}, &shortHistories{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &goneInOrder{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
 	}

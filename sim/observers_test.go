@@ -520,9 +520,9 @@ func TestACoordinatorThatRemembersOtherwiseIsRefused(t *testing.T) {
 	for i := range coordinators {
 		of := &coordinators[i]
 		want := of.fold().Digest()
-		(&coordinatorReplay{}).judge(s.World, s.nodes[1], of, 0, want, nil)
+		of.judge(s.World, s.nodes[1], 0, want, nil)
 		s.passed()
-		(&coordinatorReplay{}).judge(s.World, s.nodes[1], of, 0, want+1, nil)
+		of.judge(s.World, s.nodes[1], 0, want+1, nil)
 		s.refused("INV-23", "shard 0 of "+of.what+" is not what a replay of its log gives")
 	}
 }

@@ -218,6 +218,9 @@ func (s *shard) deadlineOf(g *group, m *member) Deadline {
 	return d
 }
 
+// Stands says where one shard stands; false when this broker does not lead it.
+func (c *Coordinator) Stands(index int32) (ledger.Standing, bool) { return c.shards.Stands(index) }
+
 // Digest is a hash of the whole replicated state of a shard; ok is false while
 // it is not serving. Equal states have equal digests. It includes what is
 // pending.

@@ -35,6 +35,25 @@ func TestAReplyWaitsForTheRecordsThatItRestsOn(t *testing.T) {
 	b.sound()
 }
 
+func TestAnObserverSeesWhereAShardStands(t *testing.T) {
+	b := newBench(t, Config{})
+	stands := func() Standing {
+		s, led := b.set.Stands(0)
+		require.True(t, led)
+		return s
+	}
+	b.hold = true
+	b.write("a", "1")
+	require.Equal(t, Standing{Epoch: b.epoch, Serving: true, Pending: 1}, stands())
+	b.release()
+	require.Equal(t, Standing{Epoch: b.epoch, Serving: true}, stands())
+	b.set.Lead(0, b.epoch+1, &b.out)
+	require.Equal(t, Standing{Epoch: b.epoch + 1}, stands(), "it is loaded")
+	b.set.Resign(0, b.epoch+1, &b.out)
+	_, led := b.set.Stands(0)
+	require.False(t, led)
+}
+
 func TestReadsShareABarrier(t *testing.T) {
 	b := newBench(t, Config{})
 	b.write("a", "1")
