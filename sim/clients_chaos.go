@@ -423,6 +423,9 @@ func (c *chaos) done(u *user, op *openOp, result *client.Result) {
 	}
 	c.groupAnswered(u, op, result)
 	c.hears(op, result)
+	if u.plan.Undo {
+		c.undoes(u, op, result)
+	}
 	c.moved(u, op, result)
 	w.granted(u, op, result)
 	u.toldNothing(result)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -92,4 +93,34 @@ func TestARefusalThatTellsOfATransactionIsRefused(t *testing.T) {
 	s.passed()
 	told(&message.DescribeTransactionReply{Code: message.TransactionalIDNotFound, TransactionalID: "x", ID: record.NoProducerID, Epoch: record.NoProducerEpoch})
 	s.refused("INV-10", `client 1 asks for the transaction of "x", is refused (TRANSACTIONAL_ID_NOT_FOUND), and is told of one all the same, begun at 0`)
+}
+
+// TestWhatIsPendingIsToBeDeleted: by chance alone nobody deletes what is pending.
+func TestWhatIsPendingIsToBeDeleted(t *testing.T) {
+	topic := &metadata.Topic{ID: 5, Name: chaosTopic}
+	given := &message.InitProducerIDReply{ID: 7, Epoch: 3}
+	pends := &message.CommitTransactionOffsets{
+		TransactionalID: "chaos-1", ID: 7, Epoch: 3, Group: ownTransactions, MemberEpoch: -1,
+		Offsets: []message.GroupOffset{{ID: part, Offset: 3, LeaderEpoch: -1}},
+	}
+	require.Equal(t, pends, undoing(topic, &message.InitProducerID{TransactionalID: "chaos-1"}, given))
+	require.Equal(t, &message.DeleteOffsets{Group: ownTransactions, IDs: []record.PartitionID{part}}, undoing(topic, pends, &message.CommitTransactionOffsetsReply{}))
+	require.Nil(t, undoing(nil, &message.InitProducerID{TransactionalID: "chaos-1"}, given), "there is nothing to read")
+	require.Nil(t, undoing(topic, &message.InitProducerID{TransactionalID: "orders"}, given), "it is another's")
+	require.Nil(t, undoing(topic, pends, &message.CommitTransactionOffsetsReply{Code: message.NotCoordinator}))
+	require.Nil(t, undoing(topic, &message.Metadata{}, &message.MetadataReply{}))
+}
+
+func TestSomeOfThoseWhoDoWhatTheyLikeUndo(t *testing.T) {
+	with := 0
+	for seed := range uint64(40) {
+		p := TransactionPlan(seed)
+		for i := range p.Clients {
+			if c := &p.Clients[i]; c.Undo {
+				require.Equal(t, Chaos, c.Role)
+				with++
+			}
+		}
+	}
+	require.Positive(t, with)
 }

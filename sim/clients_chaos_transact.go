@@ -7,6 +7,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 )
@@ -48,6 +49,43 @@ func (c *chaos) hears(op *openOp, result *client.Result) {
 			c.meets(acquaintance{m.TransactionalID, reply.ID, reply.Epoch})
 		}
 	}
+}
+
+// undoes goes on from what it is told about its own transactional ids (see undoing).
+// Only one node will do what it asks for, so all are asked. It draws nothing, so that
+// what the client does else stays as it is.
+func (c *chaos) undoes(u *user, op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	image := u.world.newest()
+	if u.world.phase > draining || image == nil {
+		return
+	}
+	if next := undoing(image.TopicNamed(chaosTopic), ask.Request, result.Reply); next != nil {
+		for node := range message.NodeID(u.world.plan.Cluster.Nodes) {
+			c.send(u, node+1, 0, next, history.Operation{})
+		}
+	}
+}
+
+// undoing is what follows an answer: who may use a transactional id pends a position in
+// the topic, and the position of what pends is to be deleted. nil: nothing.
+func undoing(t *metadata.Topic, asked message.Request, reply message.Reply) message.Request {
+	switch asked := asked.(type) {
+	case *message.InitProducerID:
+		m, ok := reply.(*message.InitProducerIDReply)
+		if ok && t != nil && m.Code == message.None && strings.HasPrefix(asked.TransactionalID, ofItsOwn) {
+			return &message.CommitTransactionOffsets{
+				TransactionalID: asked.TransactionalID, ID: m.ID, Epoch: m.Epoch, Group: ownTransactions, MemberEpoch: -1,
+				Offsets: []message.GroupOffset{{ID: record.PartitionID{Topic: t.ID}, Offset: record.Offset(m.Epoch), LeaderEpoch: -1}},
+			}
+		}
+	case *message.CommitTransactionOffsets:
+		m, ok := reply.(*message.CommitTransactionOffsetsReply)
+		if ok && m.Code == message.None && asked.Group == ownTransactions {
+			return &message.DeleteOffsets{Group: asked.Group, IDs: []record.PartitionID{asked.Offsets[0].ID}}
+		}
+	}
+	return nil
 }
 
 // toldNothing judges that a refusal to describe a transaction tells of none (INV-10).

@@ -136,6 +136,7 @@ const (
 	markRootDamaged
 	markStray
 	markCopySpoilt
+	markPendingKept
 	marksEnd
 )
 
@@ -266,6 +267,7 @@ var markNames = [marksEnd]string{
 	markRootDamaged:           "what a node keeps of itself was damaged",
 	markStray:                 "a message came that was not for its receiver",
 	markCopySpoilt:            "records reached a follower spoilt",
+	markPendingKept:           "a position was not deleted as a transaction had one pending",
 }
 
 // mark counts that a rare state was reached.

@@ -88,6 +88,10 @@ func (w *World) markTransaction(m message.Message) {
 		if m.Code == message.UnstableOffsetCommit {
 			w.mark(markPositionPending)
 		}
+	case *message.DeleteOffsetsReply:
+		if len(m.Offsets) > 0 && m.Offsets[0].Code == message.UnstableOffsetCommit {
+			w.mark(markPendingKept)
+		}
 	}
 }
 

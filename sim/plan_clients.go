@@ -91,6 +91,10 @@ type ClientPlan struct {
 	// their resumption.
 	Hold int `json:"hold,omitempty"`
 
+	// Undo lets a chaos client pend a position with each transactional id that it is
+	// given, and ask for that position to be deleted as soon as it is pending.
+	Undo bool `json:"undo,omitempty"`
+
 	// Ops are all that the client does, by time, in place of the loop of its role;
 	// null: the loop. An empty list is a client that only starts.
 	Ops []ClientOp `json:"ops,omitzero"`

@@ -22,3 +22,16 @@ func drawStrangers(r *chance.Stream, p *Plan) {
 	(&clientDraw{plan: p}).chaosTopic()
 	p.Clients = append(p.Clients, ClientPlan{ID: len(p.Clients) + 1, Role: Chaos, Every: Span(r.Between(15, 50)) * Millisecond})
 }
+
+// drawUndoing lets, in some of the plans with transactions, those who do what they like
+// delete positions that are pending: by chance they hardly ever name one that is.
+func drawUndoing(r *chance.Stream, p *Plan) {
+	if !p.transacts() || !r.OneIn(3) {
+		return
+	}
+	for i := range p.Clients {
+		if c := &p.Clients[i]; c.Role == Chaos {
+			c.Undo = true
+		}
+	}
+}

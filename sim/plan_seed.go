@@ -47,6 +47,7 @@ func newPlan(seed uint64, of family) *Plan {
 	p.Clients = drawClients(r.Split("clients"), p, of)
 	p.Timing.OffsetRetention = drawOffsetRetention(r.Split("offset retention"), p)
 	drawStrangers(r.Split("strangers"), p)
+	drawUndoing(r.Split("undoing"), p)
 	drawIdleProducers(r.Split("idle producers"), p)
 	p.Faults = drawFaults(r.Split("faults"), p)
 	return p
