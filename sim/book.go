@@ -151,7 +151,7 @@ type replicaBook struct {
 	// forgetful: recovery found damage, and nothing that tells what producers did in
 	// records that were retired, or lost, up to where the log begins now.
 	forgetful bool
-	forgot    bool // it was, and leads all the same: see accepted
+	forgot    bool // it was when damage was found last, and leads all the same: see accepted
 	// revived is the log start that a recovery knew nothing of any more: of the
 	// retired records below it that came back with that, the core has forgotten much.
 	revived record.Offset

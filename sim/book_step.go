@@ -43,9 +43,7 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 	}
 	b.meta.stepped(w, n, c)
 	for _, r := range b.touched {
-		if r.forgetful && !r.forgot {
-			r.accepted()
-		}
+		r.accepted()
 		if r.part.open {
 			r.part.settle(w, r)
 		}
@@ -124,6 +122,7 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 		r.recall(f)
 		r.durable, r.told, r.cut = f.End, f.End, 0
 		r.forgetful = f.Damage != "" && f.Start > 0 && (len(f.Checkpoint) == 0 || f.CheckpointAt < f.Start)
+		r.forgot = r.forgot && !r.forgetful // it has lost more since it was let lead without what it had lost then
 		r.verified, r.knew = min(r.verified, f.End), min(r.knew, f.End)
 		r.memory.copyFrom(l)
 	}

@@ -96,9 +96,10 @@ func (p *partBook) broughtBack(l *logFacts, common record.Offset) record.Offset 
 // accepted looks whether a replica without a trace of what producers did in records
 // that it has retired leads all the same, as only an operator can have it do. Nobody
 // will tell it any more. With its first checkpoint that is forgotten on the disk, too,
-// and no later recovery finds anything amiss.
+// and no later recovery finds anything amiss, unless the log is damaged once more: then
+// it has lost more, and somebody must let it lead without that, too.
 func (r *replicaBook) accepted() {
-	if v := &r.view; r.part.unclean && v.Role == replica.Leading && v.Damage == "" {
+	if v := &r.view; r.forgetful && !r.forgot && r.part.unclean && v.Role == replica.Leading && v.Damage == "" {
 		r.forgot = true
 		r.memory.dropRetired()
 		r.disk.dropRetired()

@@ -85,6 +85,51 @@ func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	s.passed()
 }
 
+// What an operator let a log lead without is one thing; what it loses by damage that is
+// found later is another. It is refused until it leads without that as well, and then it
+// must know what is in the records that it has kept, as before.
+func TestALogMayForgetMoreThanOnce(t *testing.T) {
+	s := newStage(t)
+	all := [][]byte{numbered(0, 0, 0), numbered(1, 0, 1), numbered(2, 0, 2), numbered(3, 0, 3)}
+	headers := make([]record.Header, len(all))
+	for i, b := range all {
+		headers[i] = header(b)
+	}
+	r := s.holds(1, all[:2]...)
+	r.part.unclean = true
+	damaged := func(start record.Offset) {
+		r.disk.trim(start)
+		s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{{ID: part, Start: start, End: r.disk.end, Damage: "a file is lost"}}})
+		require.True(t, r.forgetful)
+	}
+	judge := func(known []record.Header, start record.Offset) {
+		kept, err := log.Rebuild(known, start)
+		require.NoError(t, err)
+		(&derivedState{}).judge(s.World, s.nodes[1], r, kept)
+	}
+
+	damaged(1)
+	s.leads(r, 4, 2)
+	judge(headers[1:2], 1)
+	s.refused("INV-12", "not what a rebuild gives")
+	r.accepted()
+	judge(headers[1:2], 1)
+	s.passed()
+
+	for _, b := range all[2:] {
+		s.book.wrote(s.nodes[1], effect.Append{Log: part, Batches: b})
+	}
+	damaged(3)
+	s.leads(r, 6, 4)
+	judge(headers[3:], 3)
+	s.refused("INV-12", "not what a rebuild gives") // it knew of offsets 1 and 2 when it led before
+	r.accepted()
+	judge(headers[3:], 3)
+	s.passed()
+	judge([]record.Header{header(numbered(3, 0, 7))}, 3)
+	s.refused("INV-12", "not what a rebuild gives")
+}
+
 // With its first file, and with the marks, a log has lost what its checkpoint does not
 // reach up to, and knows it as little as without a checkpoint.
 func TestACheckpointBelowTheStartLeavesAGap(t *testing.T) {
