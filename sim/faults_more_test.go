@@ -174,3 +174,17 @@ func TestAStrayWriteThatIsASoundBatchIsNoFault(t *testing.T) {
 	require.True(t, showsStray("", log, written(len(a)+8, other[8:20])), "the checksum tells")
 	require.True(t, showsStray("", log, written(0, nil)), "the same as before")
 }
+
+// A node that is told to stop may take its time. Until its next run it goes by what it
+// was started with, and so it is judged.
+func TestANodeIsJudgedByTheSettingsOfItsRun(t *testing.T) {
+	w, n, _ := benched(t)
+	n.settings = &Settings{Tidy: 5}
+	require.Zero(t, n.tidied, "the plan has no bound, and no run has begun since")
+	n.die(death{})
+	n.start()
+	require.Equal(t, 5, n.tidied)
+	n.settings = &Settings{Tidy: 9}
+	require.Equal(t, 5, n.tidied)
+	require.Nil(t, w.failure)
+}

@@ -32,7 +32,7 @@ func (n *Node) start() {
 	if !ok {
 		return
 	}
-	n.up, n.paused = true, false
+	n.up, n.paused, n.tidied = true, false, n.tidy()
 	n.clock.reboot(w.now, message.Time(n.random.Below(int64(1000*Second))))
 	n.tickAt = never
 	w.hash.fold(uint64(n.id)<<32 ^ uint64(len(found.Logs)))
@@ -106,7 +106,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 	return cfg
 }
 
-// tidy is the node's own Tidy, or the one of all.
+// tidy is the node's own Tidy, or the one of all, as its next run is started with it.
 func (n *Node) tidy() int {
 	if n.settings != nil {
 		return or(n.settings.Tidy, n.world.plan.Cluster.Tidy)

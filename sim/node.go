@@ -50,7 +50,8 @@ type Node struct {
 	others      []message.Setting // what its own configuration file says
 	listed      []message.NodeID  // the voters in that file; nil: those of the plan
 	strays      *chance.Stream    // what comes that is not for it
-	settings    *Settings         // what a Retune started it with; nil: the plan's
+	settings    *Settings         // what a Retune starts it with, the next time; nil: the plan's
+	tidied      int               // Tidy as this run was started with it: a shutdown may take its time
 	crashLoops  int               // how often it dies again while it recovers
 }
 

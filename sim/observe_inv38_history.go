@@ -1,7 +1,8 @@
 package sim
 
 // shortHistories is INV-38 for what controllers keep of the changes that they have made:
-// at rest no more than they are to. It is not looked at where no plan comes near that.
+// at rest no more than they are to, by the settings that their run was started with. It
+// is not looked at where no plan comes near that.
 type shortHistories struct{ blind }
 
 func (*shortHistories) Invariant() string { return "INV-38" }
@@ -10,8 +11,8 @@ func (*shortHistories) Looks() scope { return 0 }
 
 func (o *shortHistories) Rested(w *World) {
 	for _, n := range w.nodes[1:] {
-		if c := n.Core(); n.up && n.tidy() > 0 && c != nil && c.Controller() != nil {
-			o.judge(w, n, c.Controller().Remembered(), n.tidy())
+		if c := n.Core(); n.up && n.tidied > 0 && c != nil && c.Controller() != nil {
+			o.judge(w, n, c.Controller().Remembered(), n.tidied)
 		}
 	}
 }
