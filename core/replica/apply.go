@@ -133,8 +133,9 @@ func (m *Manager) place(now message.Now, s *PartitionState, out *Out) {
 	m.touch(r)
 	sameRole := r.placed && s.Leader == r.state.Leader && s.LeaderEpoch == r.state.LeaderEpoch
 	changed := s.PartitionEpoch != r.state.PartitionEpoch
-	was := settingsOf(r)
+	was, added := settingsOf(r), r.beingAdded(m)
 	r.configure(s, out)
+	m.pace.count(added, r.beingAdded(m))
 	switch {
 	case !sameRole, r.waitsForRepair(m):
 		m.takeRole(now, r, out)
@@ -172,6 +173,7 @@ func (m *Manager) leaveRole(now message.Now, r *replica, out *Out) {
 		m.depose(now, r, out)
 	}
 	if r.follow != nil {
+		m.pace.settle(r)
 		m.pace.unpark(r)
 		r.follow.from.leave(m, r)
 		r.follow = nil
@@ -184,6 +186,7 @@ func (m *Manager) leaveRole(now message.Now, r *replica, out *Out) {
 func (m *Manager) drop(now message.Now, r *replica, out *Out) {
 	m.touch(r)
 	m.leaveRole(now, r, out)
+	m.pace.count(r.beingAdded(m), false)
 	m.timers.Stop(&r.care)
 	m.timers.Stop(&r.idle)
 	m.drained(r.unflushed.bytes)

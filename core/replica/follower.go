@@ -24,6 +24,7 @@ type follower struct {
 	reports bool   // in from.progress
 	delayed bool   // in from.delayed
 	parked  bool   // waits for its turn to state its position; see pace.go
+	asked   int32  // bytes of pace.asked
 	stated  uint32 // the fetch that stated the position last
 }
 

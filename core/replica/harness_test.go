@@ -228,6 +228,7 @@ func (n *node) do(step func(m *Manager, now message.Now, out *Out)) {
 	}
 	step(n.m, n.w.now, &n.out)
 	n.collect()
+	n.balance()
 	if n.w.judge != nil {
 		n.w.judge(n)
 	}

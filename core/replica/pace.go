@@ -16,8 +16,9 @@ type pace struct {
 	tokens  int64        // bytes that may come now; below 0 after a batch that was too large
 	parts   int64        // of the next byte; aByte of them are one
 	at      message.Time // when tokens was right
-	parked  []*replica   // wait for tokens
-	sharers int64        // those that tokens are divided among
+	asked   int64        // bytes that positions ask for, and that have not come yet
+	sharers int64        // this broker's replicas that are being added: tokens are divided among them
+	parked  []*replica   // those of them that wait for tokens
 	timer   timer        // when there are tokens again
 }
 
@@ -39,7 +40,6 @@ func (m *Manager) SetPace(now message.Now, rate int64, out *Out) {
 	p.refill(now.Mono)
 	p.rate = rate
 	p.tokens = min(p.tokens, p.burst())
-	p.sharers = max(1, p.sharers)
 	if rate == 0 || p.tokens > 0 {
 		p.release(m)
 	} else {
@@ -68,6 +68,7 @@ func (p *pace) refill(now message.Time) {
 
 // spend notes what came for a replica that is being added.
 func (p *pace) spend(m *Manager, now message.Now, r *replica, bytes int) {
+	p.settle(r)
 	if p.rate == 0 || !r.beingAdded(m) {
 		return
 	}
@@ -98,20 +99,42 @@ func (p *pace) parks(m *Manager, r *replica) bool {
 }
 
 // share is how many bytes of records a replica asks for at most; 0: as many as
-// fit.
+// fit. However many ask before the first has its answer, all of them together ask for
+// no more than there is, but for the one batch that each may be given in any case.
 func (p *pace) share(m *Manager, now message.Now, r *replica) int32 {
+	p.settle(r)
 	if p.rate == 0 || !r.beingAdded(m) {
 		return 0
 	}
 	p.refill(now.Mono)
-	return int32(min(max(1, p.tokens/p.sharers), int64(m.cfg.FetchBytes)))
+	most := max(1, min(p.tokens/p.sharers, p.tokens-p.asked, int64(m.cfg.FetchBytes)))
+	r.follow.asked = int32(most)
+	p.asked += most
+	return int32(most)
+}
+
+// settle ends what a replica has asked for: it has come, is asked for anew, or will
+// not come.
+func (p *pace) settle(r *replica) {
+	p.asked -= int64(r.follow.asked)
+	r.follow.asked = 0
+}
+
+// count keeps the number of replicas that are being added.
+func (p *pace) count(was, is bool) {
+	switch {
+	case is && !was:
+		p.sharers++
+	case was && !is:
+		p.sharers--
+	}
 }
 
 // release lets all go on that wait.
 func (p *pace) release(m *Manager) {
 	m.timers.Stop(&p.timer)
 	list := p.parked
-	p.parked, p.sharers = nil, max(1, int64(len(list)))
+	p.parked = nil
 	for _, r := range list {
 		r.follow.parked = false
 		r.follow.from.stale(m, r, true)
@@ -120,7 +143,7 @@ func (p *pace) release(m *Manager) {
 
 // unpark takes out a replica that waits for nothing any more.
 func (p *pace) unpark(r *replica) bool {
-	if r.follow == nil || !r.follow.parked {
+	if !r.follow.parked {
 		return false
 	}
 	r.follow.parked = false
@@ -131,7 +154,11 @@ func (p *pace) unpark(r *replica) bool {
 // review lets a replica go on that has joined the in-sync set, or whose move was
 // called off.
 func (p *pace) review(m *Manager, r *replica) {
-	if !r.beingAdded(m) && p.unpark(r) {
+	if r.beingAdded(m) {
+		return
+	}
+	p.settle(r)
+	if p.unpark(r) {
 		r.follow.from.stale(m, r, true)
 	}
 }

@@ -1,11 +1,13 @@
 package replica
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // However often it is looked at, a throttle gives what its rate gives. Parts of a
@@ -24,6 +26,91 @@ func TestAThrottleGivesWhatItsRateGives(t *testing.T) {
 			}
 			whole, part := looks*micros/1_000_000, looks*micros%1_000_000
 			require.Equal(t, rate*whole+rate*part/1_000_000, p.tokens+owed, "%d bytes a second, looked at each %d microseconds", rate, micros)
+		}
+	}
+}
+
+// balance checks the throttle's account: it knows how many replicas are being added, and
+// what those that copy have asked for. What stayed on it for good would be given to nobody.
+func (n *node) balance() {
+	var sharers, asked int64
+	for _, r := range n.m.replicas {
+		if r.beingAdded(n.m) {
+			sharers++
+		}
+		if r.follow != nil {
+			asked += int64(r.follow.asked)
+		}
+	}
+	require.Equal(n.w.t, [2]int64{sharers, asked}, [2]int64{n.m.pace.sharers, n.m.pace.asked}, "node %d: replicas being added, bytes asked for", n.id)
+}
+
+// Many replicas that come to a broker at once, or one after the other before the first
+// has its answer, copy together what the throttle gives for a burst: not that much each.
+func TestAllThatAskBeforeTheFirstAnswerShareTheBurst(t *testing.T) {
+	const leaders, parts, batches, burst = 6, 12, 40, 20
+	size := len(batch("0123456789", 1))
+	rate := int64(4 * burst * size)
+	for _, together := range []bool{true, false} {
+		w := newWorld(t, leaders+1)
+		added := w.node(leaders + 1)
+		var ids []record.PartitionID
+		for i := range int32(parts) {
+			id, leader := record.PartitionID{Topic: 7, Index: i}, int(i)%leaders+1
+			ids = append(ids, id)
+			w.create(id, message.TopicConfig{}, message.NodeID(leader))
+			for range batches {
+				w.tokens++
+				w.node(leader).do(func(m *Manager, now message.Now, out *Out) {
+					m.Produce(now, w.tokens, &message.Produce{Acks: message.AcksLeader, Partitions: []message.ProducePartition{{ID: id, Records: batch("0123456789", 1)}}}, out)
+				})
+			}
+		}
+		w.pace(rate)
+		w.pass(message.Second)
+		copied := func() (all, most int) {
+			for _, id := range ids {
+				bytes := len(added.contents(id))
+				all, most = all+bytes, max(most, bytes)
+			}
+			return all / size, most / size
+		}
+
+		w.held = func(x wire) bool { return x.to == added.id }
+		var states []PartitionState
+		for _, id := range ids {
+			s := *w.parts[id]
+			s.Replicas, s.Adding = append(slices.Clone(s.Replicas), added.id), []message.NodeID{added.id}
+			s.PartitionEpoch++
+			states = append(states, s)
+		}
+		if together {
+			w.commit(states, nil)
+		}
+		for i := range states {
+			if !together {
+				w.commit(states[i:i+1], nil)
+				w.run() // it has asked for this one
+			}
+		}
+		w.run()
+		w.held = nil
+		w.run()
+		all, most := copied()
+		require.GreaterOrEqual(t, all, burst, "together: %v", together)
+		require.LessOrEqual(t, all, burst+2*parts, "together: %v; a burst, and at most two batches each", together)
+		if together {
+			require.LessOrEqual(t, most, 4, "no one has it all")
+		}
+
+		// They get there as fast as the throttle lets them.
+		w.pass(message.Duration(parts*batches*size) * message.Second / message.Duration(rate))
+		all, _ = copied()
+		require.Equal(t, parts*batches, all)
+		w.pass(message.Second)
+		require.Zero(t, added.m.HeldBack())
+		for _, id := range ids {
+			require.Contains(t, w.parts[id].ISR, added.id)
 		}
 	}
 }

@@ -168,6 +168,7 @@ func (p *puller) begin(m *Manager) {
 	p.forget = nil
 	p.moved = p.moved[:0]
 	for _, r := range p.parts {
+		m.pace.settle(r) // no answer comes in the session before
 		if r.follow.moved = !m.pace.parks(m, r); r.follow.moved {
 			p.moved = append(p.moved, r)
 		}
