@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/txn"
@@ -16,6 +19,12 @@ func (p *partBook) forgets() bool { return p.off() || p.forsaken() }
 
 // partitionForsaken says whether nobody may lead a partition any more.
 func (w *World) partitionForsaken(id record.PartitionID) bool { return w.book.parts[id].forsaken() }
+
+// topicForsaken says whether a topic has a partition that nobody may lead any more.
+func (w *World) topicForsaken(name string) bool {
+	t := w.newest().TopicNamed(name)
+	return t != nil && slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.partitionForsaken(p.ID) })
+}
 
 // shardGivenUp says whether records of the shard that holds a group may have been
 // given up, by an operator's unclean election or beyond the fault budget.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 	"github.com/tamarack-mq/tamarack/internal/cputime"
@@ -114,12 +113,8 @@ func (w *World) hadItsChance(op *history.Operation) bool {
 	if w.now-max(Span(op.Invoke), calm) < shortestLife {
 		return false
 	}
-	image := w.newest()
-	if image == nil { // no controller was ever there to make the topic
-		return false
-	}
-	t := image.TopicNamed(op.Topic)
-	return t != nil && !slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.partitionForsaken(p.ID) })
+	image := w.newest() // nil: no controller was ever there to make the topic
+	return image != nil && image.TopicNamed(op.Topic) != nil && !w.topicForsaken(op.Topic)
 }
 
 // finalLogs puts together what the final reading found in each partition: the one

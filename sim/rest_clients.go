@@ -3,8 +3,6 @@ package sim
 import (
 	"slices"
 	"time"
-
-	"github.com/tamarack-mq/tamarack/core/message"
 )
 
 // clientUnrest judges that every client has come to the end of its work, but for those
@@ -35,7 +33,7 @@ func (w *World) hindered(u *user) bool {
 		return false
 	}
 	for _, name := range u.plan.publishesTo() {
-		if t := w.newest().TopicNamed(name); t != nil && slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.partitionForsaken(p.ID) }) {
+		if w.topicForsaken(name) {
 			return true
 		}
 	}
@@ -82,10 +80,13 @@ func (w *World) dismiss() bool {
 }
 
 // endless says that a client may write whenever it comes to that: it is not known at
-// rest whether it, or the group for which it writes, has come to an end.
+// rest whether it, or the group for which it writes, has come to an end. Who reads a
+// partition that nobody may lead any more may have fetched more of it than it has worked
+// on.
 func (w *World) endless(u *user) bool {
 	if w.hindered(u) {
 		return true
 	}
-	return u.plan.Role.joins() && u.plan.Role.publishes() && (w.shardForsaken(u.plan.Group) || w.stalled(u.plan.Group))
+	return u.plan.Role.joins() && u.plan.Role.publishes() &&
+		(w.shardForsaken(u.plan.Group) || w.stalled(u.plan.Group) || slices.ContainsFunc(u.plan.Topics, w.topicForsaken))
 }
