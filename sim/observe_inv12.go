@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 )
 
@@ -18,8 +19,13 @@ const rebuildEvery = 200
 
 func (o *derivedState) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
-		if t, ok := e.(effect.Truncate); ok {
-			w.book.replica(n.id, t.Log).appends = rebuildEvery
+		switch e := e.(type) {
+		case effect.Truncate:
+			w.book.replica(n.id, e.Log).appends = rebuildEvery
+		case effect.TrimPrefix:
+			if c := n.Core(); c != nil {
+				o.trimmed(w, n, w.book.replica(n.id, e.Log), e.Start, c.Replicas().Log(e.Log))
+			}
 		}
 	}
 	for _, r := range w.book.touched {
@@ -27,6 +33,19 @@ func (o *derivedState) Stepped(w *World, n *Node, _ effect.Input, out []effect.E
 			r.appends = 0
 			o.compare(w, n, r)
 		}
+	}
+}
+
+// trimmed judges that a log start that moves leaves the epoch of the record before it
+// known: a reader and a follower that are there name it, and would be told that their
+// history is another one. A rebuild forgets it in the same way, so the batches say it.
+func (o *derivedState) trimmed(w *World, n *Node, r *replicaBook, start record.Offset, kept *log.Log) {
+	gone := r.memory.from(start - 1)
+	if kept == nil || kept.Start() != start || len(gone) == 0 || gone[0].BaseOffset >= start || r.forgetful || start <= r.revived {
+		return
+	}
+	if epoch := gone[0].LeaderEpoch; kept.EndOf(epoch).Epoch != epoch {
+		w.fail("INV-12", n.id, "the epoch before a log start is forgotten", "node %d moves the start of partition %s to %d, behind a record of epoch %d, and knows nothing of that epoch any more", n.id, r.part.id, start, epoch)
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 	ofDeletions  // records are to be deleted
 
 	// What nodes tell each other.
-	ofSessions // what a broker and its controller say that names the broker's session came in, or a question for producer ids goes out
+	ofSessions // what a broker and its controller say that names the broker's session came in, or a question for producer ids or another in-sync set goes out
 	ofCopies   // a follower asks for records, says what it holds, or is answered
 	ofWakes    // a message came in, of which one of wakesEvery counts
 	ofQuorum   // the node's part in the quorum may have changed, or is told to another
@@ -72,7 +72,7 @@ var (
 	ofSent = ofKinds{
 		message.KindQuorum:       ofQuorum,
 		message.KindReplicaFetch: ofCopies, message.KindReplicaProgress: ofCopies,
-		message.KindAllocateProducerIDs: ofSessions,
+		message.KindAllocateProducerIDs: ofSessions, message.KindAlterPartition: ofSessions,
 	}
 )
 

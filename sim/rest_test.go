@@ -378,3 +378,26 @@ func TestWhoMayGoOnForEverIsEndedBeforeTheLastReading(t *testing.T) {
 		})
 	}
 }
+
+// The epoch of the record before the log start stays: who is there names it.
+func TestTheEpochBeforeALogStartIsKnown(t *testing.T) {
+	s := newStage(t)
+	r := s.holds(1, batch(0, 1, "a"), batch(1, 2, "b"), batch(2, 4, "c"))
+	knows, err := log.Rebuild(r.memory.batches, 2)
+	require.NoError(t, err)
+	forgot, err := log.Rebuild(r.memory.batches[2:], 2)
+	require.NoError(t, err)
+	judge := func(kept *log.Log) { (&derivedState{}).trimmed(s.World, s.nodes[1], r, 2, kept) }
+	judge(knows)
+	s.passed()
+	judge(forgot)
+	s.refused("INV-12", "node 1 moves the start of partition 5/0 to 2, behind a record of epoch 2, and knows nothing of that epoch any more")
+	r.forgetful = true // recovery has found less than there was
+	judge(forgot)
+	r.forgetful, r.revived = false, 2
+	judge(forgot)
+	r.revived = 0
+	r.memory.batches = r.memory.batches[2:] // nobody knows what was there
+	judge(forgot)
+	s.passed()
+}
