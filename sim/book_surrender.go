@@ -39,6 +39,12 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 		return
 	}
 	common := p.inCommon(&r.memory)
+	var below []record.Header
+	if s := r.memory.start; s > 0 && (common <= s || s >= p.high) { // by its start alone
+		if at, stands, known := p.ground(&r.memory); known {
+			common, below = at, stands
+		}
+	}
 	kept := min(common, r.durable)
 	left := logFacts{batches: p.committed, end: p.high}
 	left.cut(kept)
@@ -49,7 +55,7 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 	survived := p.broughtBack(&r.memory, common)
 	p.givenUp = append(p.givenUp, p.committed[len(left.batches):]...)
 	p.committed, p.high, p.survived, p.open = left.batches, kept, survived, false
-	p.revive(r)
+	p.revive(r, below)
 	p.topStart = max(p.topStart, p.shownStart)
 	p.shownStart = min(p.shownStart, r.disk.start) // that is as far as it will not go back
 	p.lowStart = min(p.lowStart, p.shownStart)
@@ -62,13 +68,18 @@ func (p *partBook) settle(w *World, r *replicaBook) {
 }
 
 // revive counts as committed what was given up by an election before this one, and
-// is back: the winner has known it as committed ever since, and holds it.
-func (p *partBook) revive(r *replicaBook) {
+// is back: the winner has known it as committed ever since, and holds it, or held it
+// until it was retired: that is below.
+func (p *partBook) revive(r *replicaBook, below []record.Header) {
 	known := min(r.view.HighWatermark, r.knew, r.durable)
 	if known <= p.high {
 		return
 	}
-	for _, h := range r.memory.from(p.high) {
+	first := p.high
+	if k := len(below); k > 0 {
+		p.committed, first = append(p.committed, below...), below[k-1].End()
+	}
+	for _, h := range r.memory.from(first) {
 		if h.End() <= known {
 			p.committed = append(p.committed, h)
 		}

@@ -46,25 +46,30 @@ type sequenced struct {
 	to        record.Offset // all below has been looked at
 	givenUp   int           // how often records were given up before
 	producers map[record.ProducerID]expected
-	// before are the producers that were seen before records were given up last, and
-	// partial says that of what is left, or back, the beginning is not known.
+	// before are the producers that were seen before records were given up last, or
+	// before something that is missing from the account of what is left, or back;
+	// partial says that something is.
 	before  map[record.ProducerID]bool
 	partial bool
+	last    link          // the batch that was looked at last
+	end     record.Offset // of it
 }
 
 // again begins anew with what is left of a partition.
 func (s *sequenced) again(p *partBook) {
-	before := s.before
+	s.forget()
+	*s = sequenced{producers: s.producers, givenUp: len(p.surrendered), before: s.before}
+}
+
+// forget takes in that nothing is known of how the producers went on.
+func (s *sequenced) forget() {
 	for id := range s.producers {
-		if before == nil {
-			before = map[record.ProducerID]bool{}
+		if s.before == nil {
+			s.before = map[record.ProducerID]bool{}
 		}
-		before[id] = true
+		s.before[id] = true
 	}
-	*s = sequenced{
-		producers: map[record.ProducerID]expected{}, givenUp: len(p.surrendered), before: before,
-		partial: len(p.committed) > 0 && p.committed[0].BaseOffset > 0,
-	}
+	s.producers = map[record.ProducerID]expected{}
 }
 
 // expected is the epoch of a producer and the next sequence in it.
@@ -143,7 +148,14 @@ func (o *sequences) committed(w *World, n *Node, p *partBook) {
 	}
 	batches := (&logFacts{batches: p.committed}).from(s.to)
 	for i := range batches {
-		o.next(w, n, p, s, &batches[i])
+		h := &batches[i]
+		// Nobody can tell what producers did in retired records that the account has not.
+		if s.givenUp > 0 && p.parted(s.last, s.end, h) {
+			s.forget()
+			s.partial = true
+		}
+		o.next(w, n, p, s, h)
+		s.last, s.end = linkOf(h), h.End()
 	}
 	s.to = p.high
 }
