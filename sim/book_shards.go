@@ -19,6 +19,7 @@ type shardLog struct {
 	to      record.Offset         // all below was taken in
 	written map[link]writtenBatch // above to
 	unknown bool                  // a batch was never seen, or cannot be read
+	proofs  []uint64              // by node id: see proved
 
 	// Of a shard of groups.
 	stored  map[claim][]storedAt
@@ -33,7 +34,8 @@ type shardLog struct {
 
 // writtenBatch is a batch that somebody has written.
 type writtenBatch struct {
-	step      uint64 // in which it was written first
+	node      int32  // who wrote it first
+	step      uint64 // in which that was
 	states    []stateRecord
 	positions []positionRecord
 }
@@ -91,13 +93,13 @@ func newShardLog(p *partBook, states bool) *shardLog {
 func (s *shardLog) lost() bool { return s.unknown || s.part.off() }
 
 // write reads the batches of an append that nobody has written before.
-func (s *shardLog) write(step uint64, now Span, e effect.Append) {
+func (s *shardLog) write(node int32, step uint64, now Span, e effect.Append) {
 	for it := record.Batches(e.Batches); it.Next(); {
 		at := link{it.Header.LeaderEpoch, it.Header.BaseOffset}
 		if _, known := s.written[at]; known || it.Header.End() <= s.to {
 			continue
 		}
-		b := writtenBatch{step: step}
+		b := writtenBatch{node: node, step: step}
 		var err error
 		if s.states {
 			err = txn.EachRecord(it.Bytes, func(offset record.Offset, t txn.Transaction, gone bool) {
@@ -124,9 +126,26 @@ func (s *shardLog) committed(take func(*writtenBatch)) {
 			break
 		}
 		delete(s.written, at)
+		s.proves(b.node, b.step)
 		take(&b)
 	}
 	s.to = s.part.high
+}
+
+// proved is the step in which a node wrote, as the leader, the last of its batches that
+// are committed: it led the shard then, and no other node did. 0: it has none.
+func (s *shardLog) proved(node int32) uint64 {
+	if int(node) >= len(s.proofs) {
+		return 0
+	}
+	return s.proofs[node]
+}
+
+func (s *shardLog) proves(node int32, step uint64) {
+	for int(node) >= len(s.proofs) {
+		s.proofs = append(s.proofs, 0)
+	}
+	s.proofs[node] = step
 }
 
 // position takes in one committed record of a shard of groups, and says in it what

@@ -76,14 +76,14 @@ type endedSpan struct {
 }
 
 // follow takes in a step. The first observer of transactions has it done for all.
-func (b *transactionsBook) follow(w *World, out []effect.Effect) {
+func (b *transactionsBook) follow(w *World, n *Node, out []effect.Effect) {
 	b.stamp, b.said, b.positions, b.batches = w.stats.Steps, b.said[:0], b.positions[:0], b.batches[:0]
 	if !b.known(w) {
 		return
 	}
 	for _, e := range out {
 		if a, ok := e.(effect.Append); ok && (a.Log.Topic == b.states || a.Log.Topic == b.offsets) {
-			b.shard(w.book.part(a.Log)).write(w.stats.Steps, w.now, a)
+			b.shard(w.book.part(a.Log)).write(n.id, w.stats.Steps, w.now, a)
 		}
 	}
 	for _, r := range w.book.touched {

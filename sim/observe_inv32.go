@@ -26,7 +26,7 @@ func (*oneDecision) Looks() scope { return ofMoves | ofAppends }
 
 func (o *oneDecision) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions
-	b.follow(w, out)
+	b.follow(w, n, out)
 	for i := range b.said {
 		o.state(w, n, &b.said[i])
 	}

@@ -46,7 +46,7 @@ func newObservers() []Observer {
 		&oneDecision{}, &trulyFenced{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{}, &openKept{}, &keptByLimits{},
 		&staleInert{}, &membersThere{}, &epochsOnce{}, &lateBeats{}, &groupRefusals{}, &coordinatorReplay{}, &loadedStates{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},
-		&closedFiles{}, &shortJournals{}, &shortHistories{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &goneInOrder{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{},
+		&closedFiles{}, &shortJournals{}, &shortHistories{}, &countedCache{}, &memberDeadlines{}, &wokenInTime{}, &promptDecisions{}, &keptEligible{}, &goneInOrder{}, &quorumSnapshots{}, &shardSnapshots{}, &configurationsMeet{}, &stillLeads{},
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 	ofIdentities // a question for a producer id comes in
 	ofTurns      // ... is answered, or the end of a transaction
 	ofDeletions  // records are to be deleted
+	ofSure       // what is answered only by who has made sure that it leads, and has no scope of its own; questions of other nodes, too
 
 	// What nodes tell each other.
 	ofSessions // what a broker and its controller say that names the broker's session came in, or a question for producer ids or another in-sync set goes out
@@ -61,6 +62,8 @@ var (
 		message.KindInitProducerID: ofIdentities, message.KindInitProducerIDReply: ofTurns,
 		message.KindEndTransactionReply: ofTurns,
 		message.KindDeleteRecords:       ofDeletions,
+		message.KindListGroupsReply:     ofSure, message.KindListTransactionsReply: ofSure,
+		message.KindDescribeTransactionReply: ofSure,
 	}
 	ofHeard = ofKinds{
 		message.KindQuorum:          ofQuorum,
@@ -68,11 +71,13 @@ var (
 		message.KindAlterPartition: ofSessions, message.KindRegisterBrokerReply: ofSessions,
 		message.KindAllocateProducerIDs: ofSessions, message.KindAllocateProducerIDsReply: ofSessions,
 		message.KindReplicaFetchReply: ofCopies,
+		message.KindAddToTransaction:  ofSure, message.KindForward: ofSure,
 	}
 	ofSent = ofKinds{
 		message.KindQuorum:       ofQuorum,
 		message.KindReplicaFetch: ofCopies, message.KindReplicaProgress: ofCopies,
 		message.KindAllocateProducerIDs: ofSessions, message.KindAlterPartition: ofSessions,
+		message.KindAddedToTransaction: ofSure, message.KindForwarded: ofSure,
 	}
 )
 

@@ -69,6 +69,7 @@ func (p *theatre) commits(o Observer, id record.PartitionID, says writtenBatch, 
 		for i := range says.positions {
 			says.positions[i].shard, says.positions[i].at = s, h.BaseOffset
 		}
+		says.node, says.step = 1, p.stats.Steps+1
 		s.written[link{h.LeaderEpoch, h.BaseOffset}] = says
 	}
 	p.stats.Steps++
