@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/history"
@@ -25,7 +27,8 @@ type transaction struct {
 
 // transacting is what those have in common who make transactions: one after the
 // other, driven as the public client drives them. What comes after each step is for
-// client.Attempt to say. Who is fenced ends, and is started again as somebody new.
+// client.Attempt to say. Who is fenced ends, and is started again as somebody new,
+// unless the faults are over and another one does its work.
 type transacting struct {
 	now  *transaction // nil: none
 	sent int64        // records, counted
@@ -271,7 +274,8 @@ func (t *transacting) over(u *user, x *transaction, v client.Verdict, r *client.
 	return t.after(u, x)
 }
 
-// fenced ends a process that is told that it makes no more transactions.
+// fenced ends a process that is told that it makes no more transactions. It is started
+// again, unless it is replaced.
 func (t *transacting) fenced(u *user, x *transaction, r *client.Result) course {
 	if r.Err == nil || r.Err.Problem != client.Fenced {
 		return onItsWay
@@ -281,9 +285,29 @@ func (t *transacting) fenced(u *user, x *transaction, r *client.Result) course {
 	}
 	u.world.markFenced(u, x, r.Err.Code)
 	t.now = nil
+	outlived := u.outlived(x)
 	u.die()
-	u.startIn(u.some(2 * Second))
+	if outlived || !u.replaced() {
+		u.startIn(u.some(2 * Second))
+	}
 	return gone
+}
+
+// replaced says that a process that is fenced need not come back: the faults are over,
+// and another one with its id runs that does the same work. Two that share an id fence
+// each other as often as they start, and the cluster can do nothing about that: it is
+// held to what one of them can do, as an operator would end the other.
+func (u *user) replaced() bool {
+	return u.world.phase >= draining && slices.ContainsFunc(u.world.clients, func(other *user) bool {
+		return other != u && other.up && other.worksFor(u.plan)
+	})
+}
+
+// worksFor says that a client takes the same id for the same work, for good.
+func (u *user) worksFor(p *ClientPlan) bool {
+	mine := u.plan
+	return !u.closing && mine.Stop == 0 && mine.Transactional == p.Transactional &&
+		mine.Role == p.Role && mine.Group == p.Group && slices.Equal(mine.Topics, p.Topics)
 }
 
 // outlived says that a transaction has been open for longer than it may.

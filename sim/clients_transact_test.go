@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,54 @@ func TestAWorkerTakesLessOnlyWhenItsTransactionsAreTooLong(t *testing.T) {
 		fenced := &client.Result{Outcome: client.NotDone, Err: &client.Error{Problem: client.Fenced, Code: message.ProducerFenced}}
 		require.Equal(t, gone, k.over(u, x, client.Verdict{Next: client.ToRewind, Outcome: client.NotDone}, fenced))
 		require.Equal(t, c.most, k.most(u), "%+v", c)
+	}
+}
+
+// Two that share an id fence each other for as long as both have work, and none of it is
+// the cluster's doing. After the faults who is fenced leaves the work to the other one,
+// if that does the same, and goes on; and nobody misses it.
+func TestWhoIsReplacedAfterTheFaultsStaysAway(t *testing.T) {
+	mine := ClientPlan{ID: 1, Role: Worker, Topics: []string{"in"}, Into: []string{"out"}, Group: "g", Transactional: "x", Limit: Second}
+	for _, c := range []struct {
+		name  string
+		given func(s *stage, u, other *user, plan *ClientPlan)
+		back  bool
+	}{
+		{"the other one works", func(*stage, *user, *user, *ClientPlan) {}, false},
+		{"while it rests too", func(s *stage, _, _ *user, _ *ClientPlan) { s.phase = resting }, false},
+		{"among faults they fence each other", func(s *stage, _, _ *user, _ *ClientPlan) { s.phase = faulting }, true},
+		{"the other one is down", func(_ *stage, _, other *user, _ *ClientPlan) { other.up = false }, true},
+		{"it leaves", func(_ *stage, _, other *user, _ *ClientPlan) { other.closing = true }, true},
+		{"it is about to leave", func(_ *stage, _, _ *user, p *ClientPlan) { p.Stop = Second }, true},
+		{"it has another id", func(_ *stage, _, _ *user, p *ClientPlan) { p.Transactional = "y" }, true},
+		{"it works for another group", func(_ *stage, _, _ *user, p *ClientPlan) { p.Group = "h" }, true},
+		{"it reads something else", func(_ *stage, _, _ *user, p *ClientPlan) { p.Topics = []string{"elsewhere"} }, true},
+		{"it is no worker", func(_ *stage, _, _ *user, p *ClientPlan) { p.Role = Transactor }, true},
+		{"the transaction was open for too long", func(s *stage, u, _ *user, _ *ClientPlan) { s.now += Second + 1 }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t)
+			s.transacted, s.phase, s.now = true, draining, 200*Second
+			u, other := s.clients[0], newUser(s.World, 0)
+			s.clients = []*user{u, other}
+			plan, theirs := mine, mine
+			u.plan, other.plan = &plan, &theirs
+			u.up, other.up, u.session, other.session = true, true, 1, 1
+			x := &transaction{since: s.now, id: s.history.Begin(history.Operation{Kind: history.Transact})}
+			c.given(s, u, other, &theirs)
+			k := &worker{}
+			k.now = x
+			fenced := &client.Result{Outcome: client.NotDone, Err: &client.Error{Problem: client.Fenced, Code: message.ProducerFenced}}
+			require.Equal(t, gone, k.over(u, x, client.Verdict{Next: client.ToRewind, Outcome: client.NotDone}, fenced))
+			require.False(t, u.up)
+			s.clients = s.clients[:1] // of the other one nothing is told
+			var want, got []string
+			if c.back {
+				want = []string{"client 1 (worker) is to be started again"}
+			}
+			s.clientUnrest(func(_, format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
+			require.Equal(t, want, got)
+		})
 	}
 }
 
