@@ -178,7 +178,8 @@ func (a *atlas) counts(node int32, id record.PartitionID) bool {
 
 // spares says whether the cluster can do without a node for ever: each
 // partition keeps a clean copy that is in sync, or eligible, enough replicas for
-// acks=all, and the voters a majority.
+// acks=all, and the voters a majority. Settings that take more come through later
+// only by a request of before: the operator takes them back, see relieve.
 func (a *atlas) spares(node int32) bool {
 	w := a.world
 	image := w.newest()
@@ -191,7 +192,8 @@ func (a *atlas) spares(node int32) bool {
 		}
 		// The others may be fenced for a moment, and before this one is. Then it is
 		// the last one in sync, and nobody else is eligible where one is enough.
-		if contains(state.ISR, message.NodeID(node)) && image.Topic(state.ID.Topic).Config.LeastInsync(metadata.Factor(state)) < 2 {
+		topic := image.Topic(state.ID.Topic)
+		if contains(state.ISR, message.NodeID(node)) && a.leastInsync(topic, metadata.Factor(state)) < 2 {
 			return false
 		}
 		clean := false
@@ -211,7 +213,7 @@ func (a *atlas) spares(node int32) bool {
 					left++
 				}
 			}
-			if left < image.Topic(state.ID.Topic).Config.LeastInsync(len(set)) {
+			if left < topic.Config.LeastInsync(len(set)) {
 				return false
 			}
 		}

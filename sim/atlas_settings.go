@@ -3,19 +3,13 @@ package sim
 import (
 	"slices"
 
-	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/settings"
 )
 
-// lowering is a min.insync that a topic is asked to have. The budget of damage
-// counts with it from then on: as long as nobody knows what became of the request,
-// it may hold already.
-type lowering struct {
-	request *message.AlterConfig
-	config  message.TopicConfig
-}
+// insyncKey is the one setting that a budget is measured by.
+const insyncKey = "min-insync"
 
 // mayAlter says whether a topic may get other settings now, and notes it. With
 // fewer replicas in sync a record is committed on fewer disks: on more than have
@@ -38,7 +32,9 @@ func (a *atlas) mayAlter(o *operator, m *message.AlterConfig) bool {
 			return false
 		}
 	}
-	o.lowering = append(o.lowering, lowering{m, next})
+	if slices.ContainsFunc(m.Set, func(s message.Setting) bool { return s.Key == insyncKey }) || slices.Contains(m.Unset, insyncKey) {
+		o.lowering = append(o.lowering, lowering{request: m, config: next, digest: digest(m)})
+	}
 	return true
 }
 
@@ -69,16 +65,8 @@ func (a *atlas) relies(t *metadata.Topic, was *message.TopicConfig) {
 	}
 }
 
-// lowered takes note of what became of a request.
-func (o *operator) lowered(op *openOp, result *client.Result) {
-	ask, ok := op.ask.(client.Ask)
-	if !ok || result.Outcome == client.Unknown {
-		return
-	}
-	o.lowering = slices.DeleteFunc(o.lowering, func(l lowering) bool { return message.Request(l.request) == ask.Request })
-}
-
-// leastInsync is the least min.insync that a topic may have now.
+// leastInsync is the least min.insync that a topic may have now, or may yet get: the
+// budget of damage counts with it.
 func (a *atlas) leastInsync(t *metadata.Topic, factor int) int {
 	least := t.Config.LeastInsync(factor)
 	for _, l := range a.world.operatorUser().script.(*operator).lowering {

@@ -80,7 +80,7 @@ type openCall struct {
 	generation uint32
 	event      uint64          // when it was sent
 	kind       message.Kind    // of the request
-	asked      message.Request // if its answer tells the bounds of logs; else nil
+	asked      message.Request // if its answer tells the bounds of logs, or the operator asks; else nil
 	produced   *message.Produce
 }
 
@@ -354,6 +354,9 @@ func (u *user) receive(p *simnet.Packet) {
 		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
 			u.inKind(&u.calls[i], reply)
 			u.heard(&u.calls[i], reply)
+			if o, ok := u.script.(*operator); ok {
+				o.hears(u.calls[i].asked, reply)
+			}
 			u.numbersAnswered(&u.calls[i], reply)
 			u.hearsWhoItIs(reply)
 			u.looks(u.calls[i].kind)
@@ -533,7 +536,10 @@ func (u *user) call(e *client.Call) {
 	}
 	if !e.NoReply {
 		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events, kind: e.Request.Kind()}
-		if asks(e.Request) {
+		if o, ok := u.script.(*operator); ok {
+			c.asked = e.Request
+			o.sends(e.Request)
+		} else if asks(e.Request) {
 			c.asked = e.Request
 		}
 		c.produced, _ = e.Request.(*message.Produce)

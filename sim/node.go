@@ -303,7 +303,13 @@ func (n *Node) carryOut(e effect.Effect, digest uint64) {
 			n.incarnation = m.Incarnation
 			w.atlas.names(n.id, m)
 		}
+		doubled := w.net.Counts.Doubled
 		w.net.Send(message.Time(w.now), n.endpoint(), simnet.Endpoint(e.To), w.pass(e.Msg), digest)
+		if w.net.Counts.Doubled > doubled {
+			if o, ok := w.operatorUser().script.(*operator); ok {
+				o.doubles(e.Msg)
+			}
+		}
 		if w.witness != nil {
 			w.witness.sent(simnet.Endpoint(e.To))
 		}

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
 )
 
 // broker strikes with what an operator does about brokers.
@@ -89,7 +92,8 @@ func (o *operator) retire(w *World, u *user, r *retirement) bool {
 
 // help does what an operator has to do so that the cluster can come to rest: it
 // lifts the throttle, calls off moves to nodes that are broken for good, and
-// with nodes missing gives up drains, for which there may be nobody left.
+// with nodes missing gives up drains, for which there may be nobody left, and a
+// min.insync that those that are left cannot give.
 func (o *operator) help(w *World, u *user) {
 	if w.phase >= over || w.quiet > 0 {
 		return
@@ -115,13 +119,38 @@ func (o *operator) help(w *World, u *user) {
 		return
 	}
 	o.cancel(u, movesOf(image, func(p *message.PartitionChange) bool {
-		for _, m := range p.Replicas {
-			if broken(m) {
-				return true
+		return slices.ContainsFunc(p.Replicas, broken)
+	}))
+	for _, m := range relief(image, broken) {
+		if w.atlas.mayAlter(o, m) {
+			o.order(u, "alter-topic", m)
+		}
+	}
+}
+
+// relief are the settings with which partitions go on that have fewer replicas left
+// than min.insync: by right they commit nothing, for ever. There were none when the
+// nodes were left broken. A request of before may come through all the same, behind
+// newer ones, and raise the setting or take other replicas away.
+func relief(image *metadata.Image, broken func(message.NodeID) bool) (asks []*message.AlterConfig) {
+	for _, t := range image.Topics() {
+		least := 0
+		for _, p := range t.Partitions {
+			left := metadata.Factor(p)
+			for _, m := range p.Replicas[:left] {
+				if broken(m) {
+					left--
+				}
+			}
+			if left > 0 && left < t.Config.LeastInsync(metadata.Factor(p)) && (least == 0 || left < least) {
+				least = left
 			}
 		}
-		return false
-	}))
+		if least > 0 {
+			asks = append(asks, &message.AlterConfig{Topic: t.Name, Set: []message.Setting{{Key: insyncKey, Value: itoa(least)}}})
+		}
+	}
+	return asks
 }
 
 // moveUnrest says which operations on replicas and brokers have not come to an
