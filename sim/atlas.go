@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -403,13 +404,14 @@ func (a *atlas) registered(node int32) bool {
 }
 
 // begins notes the copies of a new partition that do not count from the start. It
-// begins with all its replicas in sync, also those of a node whose disk has been
-// swapped while nobody could hear of it: they go when the node registers, as if
-// they had been lost.
+// begins with all those in sync whose brokers are not fenced, also those of a node
+// whose disk has been swapped while nobody could hear of it: they go when the node
+// registers, as if they had been lost.
 func (a *atlas) begins(part *partBook, state *message.PartitionChange) {
 	for _, m := range state.Replicas {
 		if node := int32(m); a.unheard(node) {
-			if !a.budgets(node, part, state) { // nobody may be left in sync
+			other := func(o message.NodeID) bool { return o != m && a.counts(int32(o), part.id) }
+			if !a.budgets(node, part, state) || !slices.ContainsFunc(state.ISR, other) { // nobody may be left in sync
 				part.loss = true
 				a.world.mark(markConceded)
 			}

@@ -77,25 +77,29 @@ func TestWhatIsConcededIsExact(t *testing.T) {
 // that goes when the broker registers.
 func TestACopyOnADiskThatNobodyKnowsOfDoesNotCount(t *testing.T) {
 	s, _ := mapped(t)
-	made := func(index int32) record.PartitionID {
+	made := func(index int32, sync ...message.NodeID) record.PartitionID {
 		state := &message.PartitionChange{ID: record.PartitionID{Topic: part.Topic, Index: index},
-			Replicas: []message.NodeID{1, 2, 3}, ISR: []message.NodeID{1, 2, 3}, Leader: 1}
+			Replicas: []message.NodeID{1, 2, 3}, ISR: sync, Leader: sync[0]}
 		image := s.newest()
 		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Partition: state}))
 		s.book.meta.advance(s.World, image)
 		return state.ID
 	}
-	require.True(t, s.atlas.clean(3, made(1)))
+	require.True(t, s.atlas.clean(3, made(1, 1, 2, 3)))
 	s.atlas.swapped(s.nodes[3])
-	while := made(2)
+	while := made(2, 1, 2, 3)
 	require.False(t, s.atlas.clean(3, while), "its disk is not the one that is registered")
 	require.False(t, s.book.part(while).loss, "two others hold it")
 	require.False(t, s.atlas.affords(2), "two hit of two that are needed")
 
+	require.False(t, s.book.part(made(3, 2, 3)).loss, "one broker is fenced, and another holds it")
+	require.True(t, s.book.part(made(4, 3)).loss, "all others are fenced: nobody may lead when it registers")
+
 	s.nodes[3].incarnation = 77 // it is back, and the controllers hear of it
 	image := s.newest()
 	require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: 77}}))
-	require.True(t, s.atlas.clean(3, made(3)))
+	require.True(t, s.atlas.clean(3, made(5, 3)))
+	require.False(t, s.book.part(record.PartitionID{Topic: part.Topic, Index: 5}).loss)
 }
 
 // Settings that leave a partition to a copy which was hit are like damage.
