@@ -9,7 +9,9 @@ import (
 
 // derivedState is INV-12: epoch table, producer table and bounds equal what a
 // fold over the log gives. It is checked after each load and each truncation,
-// and after every so many appends.
+// and after every so many appends. And of each record that a log holds it knows the
+// leader epoch: who leads with a log that starts lower cannot tell a follower where
+// their histories part.
 type derivedState struct{ blind }
 
 func (*derivedState) Invariant() string { return "INV-12" }
@@ -29,6 +31,13 @@ func (o *derivedState) Stepped(w *World, n *Node, _ effect.Input, out []effect.E
 		}
 	}
 	for _, r := range w.book.touched {
+		if v := &r.view; v.Start != r.was.start || v.Role != r.was.role {
+			if c := n.Core(); c != nil {
+				if l := c.Replicas().Log(r.part.id); l != nil {
+					o.known(w, n, r, l.Start(), l.End(), l.KnownFrom())
+				}
+			}
+		}
 		if r.appends >= w.nowAndThen(rebuildEvery) {
 			r.appends = 0
 			o.compare(w, n, r)
@@ -59,6 +68,14 @@ func (o *derivedState) Rested(w *World) {
 	}
 }
 
+// known judges where the history of epochs begins in a log of some bounds.
+func (o *derivedState) known(w *World, n *Node, r *replicaBook, start, end, from record.Offset) {
+	if start == end || from <= start {
+		return
+	}
+	w.fail("INV-12", n.id, "a log starts below the epochs that it knows", "the log of partition %s on node %d begins at %d, and node %d knows the leader epochs of its records only from %d on", r.part.id, n.id, start, n.id, from)
+}
+
 // compare rebuilds one log from its batches.
 func (o *derivedState) compare(w *World, n *Node, r *replicaBook) {
 	c := n.Core()
@@ -84,6 +101,9 @@ func (o *derivedState) judge(w *World, n *Node, r *replicaBook, kept *log.Log) {
 	}
 	if len(batches) == 0 {
 		return
+	}
+	if r.view.Role == replica.Idle && kept.Start() > r.memory.start && kept.Start() == kept.KnownFrom() {
+		return // recovery knew less, and the disk is told with the first role
 	}
 	if kept.Start() != r.memory.start {
 		w.fail("INV-12", n.id, "derived state differs from a rebuild", "the log of partition %s on node %d begins at %d, and what node %d has derived from it at %d", r.part.id, n.id, r.memory.start, n.id, kept.Start())

@@ -393,6 +393,50 @@ func TestDerivedStateThatDiffersIsRefused(t *testing.T) {
 	s.refused("INV-12", "not what a rebuild gives")
 }
 
+// Who leads with a log that starts below the epochs that it knows cannot tell others
+// where their histories part.
+func TestALogThatStartsBelowItsEpochsIsRefused(t *testing.T) {
+	s := newStage(t)
+	r := s.holds(1, batch(0, 1, "a"))
+	o := &derivedState{}
+	o.known(s.World, s.nodes[1], r, 6, 20, 6)
+	o.known(s.World, s.nodes[1], r, 6, 20, 3) // of the record before the start it knows more
+	o.known(s.World, s.nodes[1], r, 6, 6, 6)  // empty: it knows of none
+	s.passed()
+	o.known(s.World, s.nodes[1], r, 0, 20, 3)
+	s.refused("INV-12", "begins at 0, and node 1 knows the leader epochs of its records only from 3 on")
+}
+
+// What recovery does not know the disk is told with the first role. Until then, and only
+// as far as the log knows of no epoch, the two may differ.
+func TestALogMayStartHigherThanItsDiskKnowsUntilItHasARole(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		role    replica.Role
+		start   record.Offset
+		refused bool
+	}{
+		{"before the first role", replica.Idle, 1, false},
+		{"with a role", replica.Following, 1, true},
+		{"above what it knows", replica.Idle, 2, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t)
+			a, b, d := batch(0, 1, "a"), batch(1, 2, "b"), batch(2, 2, "c")
+			r := s.holds(1, a, b, d)
+			r.view.Role = c.role
+			kept, err := log.Rebuild([]record.Header{header(b), header(d)}, c.start)
+			require.NoError(t, err)
+			(&derivedState{}).judge(s.World, s.nodes[1], r, kept)
+			if c.refused {
+				s.refused("INV-12", "derived from it at")
+			} else {
+				s.passed()
+			}
+		})
+	}
+}
+
 func TestPromisesBeforeTheFlushAreRefused(t *testing.T) {
 	s := newStage(t)
 	o := &syncFirst{}

@@ -131,7 +131,8 @@ type RecoveredLog struct {
 	Damage string
 	// StartGuessed: of a damaged log, Start is only where the first file begins that is
 	// there. What tells where the log started is lost, and there may have been files
-	// before.
+	// before. If the first file of all is there Start is 0, and no guess: but the file
+	// may hold records that were retired.
 	StartGuessed bool
 	// Bytes is the size of the log on disk.
 	Bytes int64

@@ -67,6 +67,16 @@ func (l *Log) KnowsBelow(offset record.Offset) bool {
 	return len(l.epochs) > 0 && l.epochs[0].start < offset
 }
 
+// KnownFrom is where the history of epochs begins: of no record below it is the
+// epoch known, and so no such record may be served. It is at or below Start, but
+// in an empty log that knows of no epoch, where it is End.
+func (l *Log) KnownFrom() record.Offset {
+	if len(l.epochs) == 0 {
+		return l.end
+	}
+	return l.epochs[0].start
+}
+
 // BeginEpoch says that this replica leads in epoch e from End on, even with no
 // record of it yet. It must be called on every election: a leader that knew
 // only epochs with records could not tell a follower where a foreign epoch

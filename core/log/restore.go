@@ -16,6 +16,11 @@ var ErrRecovered = errors.New("log: what recovery found does not fit together")
 // folds the headers behind it, and settles what lies below the high watermark
 // that was stored. An error means that what was found does not fit together:
 // the replica cannot vouch for this log and must fetch it anew.
+//
+// The log starts where recovery says, or above: of what lies below KnownFrom the
+// epochs were forgotten because a log start had passed over it (see history.trim).
+// A disk that has lost its marks has forgotten where that was, and may still have
+// the file with those records.
 func Restore(found effect.RecoveredLog) (*Log, error) {
 	if found.Start < 0 || found.Start > found.End {
 		return nil, fmt.Errorf("%w: start %d, end %d", ErrRecovered, found.Start, found.End)
@@ -48,7 +53,7 @@ func Restore(found effect.RecoveredLog) (*Log, error) {
 		return nil, fmt.Errorf("%w: the headers end at %d, the log at %d", ErrRecovered, l.end, found.End)
 	}
 	l.Settle(found.HighWatermark)
-	l.TrimPrefix(found.Start)
+	l.TrimPrefix(max(found.Start, l.KnownFrom()))
 	return l, nil
 }
 

@@ -288,3 +288,53 @@ func TestOffsetsNearTheEndOfTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, l.Digest(), again.Digest())
 }
+
+// A disk that has forgotten where a log starts finds a file with records that were
+// retired. Of their epochs the log knows nothing, and could not tell a follower where
+// their histories part: it starts where it knows them from.
+func TestARestoredLogStartsWhereItKnowsTheEpochsFrom(t *testing.T) {
+	l := filled(plain(0, 3, 0), plain(3, 5, 1), plain(8, 2, 1), plain(10, 5, 2))
+	l.Settle(15)
+	at, whole := l.Checkpoint()
+	l.TrimPrefix(6)
+	require.Equal(t, record.Offset(3), l.KnownFrom())
+	_, state := l.Checkpoint()
+	for _, c := range []struct {
+		name        string
+		checkpoint  []byte
+		told, start record.Offset
+	}{
+		{"the start is known", state, 6, 6},
+		{"it is forgotten", state, 0, 3},
+		{"so that it lies between", state, 2, 3},
+		{"the checkpoint is from before the records were retired", whole, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found := effect.RecoveredLog{Start: c.told, End: 15, Checkpoint: c.checkpoint, CheckpointAt: at, HighWatermark: 15}
+			restored, err := log.Restore(found)
+			require.NoError(t, err)
+			require.Equal(t, c.start, restored.Start())
+			require.LessOrEqual(t, restored.KnownFrom(), restored.Start())
+		})
+	}
+	require.Equal(t, record.Offset(7), log.New(7).KnownFrom())
+}
+
+// Who copies such a log is not told, behind the first batch that it got, that nothing is
+// known of that.
+func TestWhoCopiesARestoredLogSharesItsHistory(t *testing.T) {
+	l := filled(plain(0, 3, 0), plain(3, 5, 1), plain(8, 2, 1), plain(10, 5, 2))
+	l.Settle(15)
+	l.TrimPrefix(6)
+	at, state := l.Checkpoint()
+	restored, err := log.Restore(effect.RecoveredLog{End: 15, Checkpoint: state, CheckpointAt: at, HighWatermark: 15})
+	require.NoError(t, err)
+	copied := log.New(0)
+	require.NoError(t, copied.Inherit(restored.Start(), restored.CarryOver()))
+	for _, h := range []record.Header{plain(3, 5, 1), plain(8, 2, 1), plain(10, 5, 2)} {
+		copied.Append(&h)
+		require.Equal(t, copied.LastEpoch(), restored.EndOf(copied.LastEpoch()).Epoch)
+		require.Equal(t, copied.End(), cut(restored, copied))
+	}
+	require.Empty(t, copied.Differs(restored, 0))
+}

@@ -159,10 +159,12 @@ func (m *Manager) takeRole(now message.Now, r *replica, out *Out) {
 	case r.state.Leader == m.cfg.ID:
 		r.led = r.state.LeaderEpoch
 		r.repairAsLeader(m, out)
+		r.tellRaised(m, out)
 		m.lead(now, r, out)
 	case r.state.LeaderEpoch < last:
 		m.halt(r, "its log holds records of a later leader epoch than the metadata, which cannot be", out)
 	case r.state.Leader != message.NoNode && r.repairAsFollower(m, out):
+		r.tellRaised(m, out)
 		m.follow(r)
 	}
 }

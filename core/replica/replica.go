@@ -25,6 +25,7 @@ type replica struct {
 	appended      record.Offset // with the operating system up to here
 	flushed       record.Offset // durable up to here
 	trimmed       record.Offset // the log start that is durable
+	raised        bool          // the log starts above where recovery said, and the disk is not told
 	emptiedAt     record.Offset // where the log was last begun anew; a flush confirms it
 	highWatermark record.Offset
 	unflushed     backlog
@@ -70,7 +71,8 @@ func restored(m *Manager, found effect.RecoveredLog) *replica {
 		r.log = log.New(found.Start)
 	}
 	r.care.Due, r.idle.Due = (*careTimer)(r), (*idleTimer)(r)
-	r.appended, r.flushed, r.trimmed = r.log.End(), r.log.End(), r.log.Start()
+	r.appended, r.flushed, r.trimmed = r.log.End(), r.log.End(), found.Start
+	r.raised = found.Start < r.log.Start()
 	r.highWatermark = min(max(found.HighWatermark, r.log.Start()), r.log.End())
 	m.touch(r)
 	return r
@@ -136,7 +138,7 @@ func (r *replica) inherit(m *Manager, start record.Offset, carried []byte, out *
 func (r *replica) emptied(m *Manager, start record.Offset, out *Out) {
 	r.cut++
 	r.appended, r.highWatermark = start, start
-	r.flushed, r.trimmed, r.emptiedAt, r.forgetful = 0, 0, start, false
+	r.flushed, r.trimmed, r.emptiedAt, r.forgetful, r.raised = 0, 0, start, false, false
 	m.drained(r.unflushed.cutAt(-1))
 	out.Add(effect.Reset{Log: r.id, Cut: r.cut, Start: start})
 	m.touch(r)
@@ -167,11 +169,27 @@ func (r *replica) trim(m *Manager, start record.Offset, out *Out) {
 	}
 	r.checkpoint(out)
 	r.log.TrimPrefix(start)
+	r.tellStart(m, out)
+}
+
+// tellStart has the disk begin the log where it starts here.
+func (r *replica) tellStart(m *Manager, out *Out) {
+	start := r.log.Start()
+	r.raised = false
 	out.Add(effect.TrimPrefix{Log: r.id, Start: start})
 	token := m.token()
 	m.reads[token] = &trimRead{r: r, cut: r.cut, start: start}
 	out.Add(effect.Read{Token: token, Slices: []effect.Slice{{Log: r.id, From: start, To: start}}})
 	m.touch(r)
+}
+
+// tellRaised does so for a log that recovery began too low (see log.Restore), once it
+// is in order. The checkpoint that shows it is on the disk already, but it may be lost
+// later, and a start that was shown must not fall.
+func (r *replica) tellRaised(m *Manager, out *Out) {
+	if r.raised {
+		r.tellStart(m, out)
+	}
 }
 
 // trimRead waits for a trim to be durable.
