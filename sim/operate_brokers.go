@@ -67,6 +67,9 @@ func (o *operator) act(u *user, _ uint64) {
 // retire says whether a retirement goes on.
 func (o *operator) retire(w *World, u *user, r *retirement) bool {
 	image, n := w.newest(), r.node
+	if image == nil {
+		return true // there was no controller yet
+	}
 	b := image.Broker(n.node())
 	switch {
 	case b == nil:

@@ -179,12 +179,12 @@ func (s *Store) tidy(slots []slot) ([]record.PartitionID, error) {
 }
 
 // begunAnew says whether a log was being replaced by an empty one, so far that its
-// mark says nothing of it any more: see startAnew. What is left of it may be less than
-// it looks like.
+// mark says so, and nothing else of it any more: see startAnew. What is left of it may be
+// less than it looks like.
 func begunAnew(slots []slot, id record.PartitionID) bool {
 	for n := journalSlot + 1; n < len(slots); n++ {
 		if m := &slots[n].mark; m.live && m.id == id {
-			return m.end == noMark
+			return m.anew
 		}
 	}
 	return false

@@ -285,7 +285,7 @@ func (r *recovery) tell(damage string) {
 // recovered is what the slot of the log is to say.
 func (p *partition) recovered(was mark) mark {
 	m := was
-	m.live = true
+	m.live, m.anew = true, false
 	m.segmentBytes = int32(p.segmentBytes.Load())
 	if p.damage != nil { // the next start must find the same
 		if was.start == noMark {

@@ -17,8 +17,9 @@ func (p *partition) reset(start record.Offset) error {
 // startAnew puts an empty log in place of this one. A crash finds one or the
 // other: the new one is made in a folder of its own, and takes the place of the
 // old in two renames, between which its name tells what to do. From the time on at
-// which the mark says nothing of the old log the next start puts the new one in its
-// place: what was wrong with the old one could not be told any more.
+// which the mark says so, and nothing of the old log any more, the next start puts the
+// new one in its place: what was wrong with the old one could not be told any more. Of a
+// log whose mark was lost nothing is said either: until then the new one may not be whole.
 //
 // keep says that nothing is told again of the records that are gone: the
 // checkpoint stays, or if it is lost, that there must be one.
@@ -44,7 +45,7 @@ func (p *partition) startAnew(start record.Offset, keep bool) error {
 		// new one. The lower start fits both.
 		err := p.store.marks.set(p.slot, func(s *slot) {
 			s.start, s.hw = min(s.start, start), min(s.hw, start)
-			s.end, s.names, s.at, s.told = noMark, 0, place{}, s.told && keep
+			s.end, s.names, s.at, s.told, s.anew = noMark, 0, place{}, s.told && keep, true
 		})
 		if err != nil {
 			return err

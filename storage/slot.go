@@ -35,6 +35,7 @@ type mark struct {
 	live         bool // the slot is in use: the log's name is durable
 	suspect      bool // what was durable is not known any more: the marks were lost
 	leaving      bool // the log is being deleted: its folder may be gone
+	anew         bool // an empty log that is whole already takes its place: see startAnew
 	told         bool // a checkpoint tells of what is gone below the start, and nothing else does
 	id           record.PartitionID
 	segmentBytes int32
@@ -68,6 +69,7 @@ const (
 	slotSuspect = 2
 	slotLeaving = 4
 	slotTold    = 8
+	slotAnew    = 16
 )
 
 // encode writes a slot to the first slotSize bytes of b.
@@ -84,6 +86,9 @@ func (s *slot) encode(b []byte, n int) {
 	}
 	if s.told {
 		flags |= slotTold
+	}
+	if s.anew {
+		flags |= slotAnew
 	}
 	binary.BigEndian.PutUint64(b[0:], s.version)
 	binary.BigEndian.PutUint64(b[8:], uint64(s.id.Topic))
@@ -112,6 +117,7 @@ func decodeSlot(b []byte, n int) (s slot, ok bool) {
 		suspect: flags&slotSuspect != 0,
 		leaving: flags&slotLeaving != 0,
 		told:    flags&slotTold != 0,
+		anew:    flags&slotAnew != 0,
 		id: record.PartitionID{
 			Topic: record.TopicID(binary.BigEndian.Uint64(b[8:])),
 			Index: int32(binary.BigEndian.Uint32(b[16:])),

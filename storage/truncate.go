@@ -89,7 +89,9 @@ func (p *partition) letGo(to record.Offset) error {
 	return p.store.fs.SyncDir(p.dir)
 }
 
-// lowerMark takes back the claim that something above to is durable.
+// lowerMark takes back the claim that something above to is durable. What recovery has
+// found of a log of which nothing was known is durable since then, see preserve: from
+// here on it is claimed.
 func (p *partition) lowerMark(k int, to record.Offset, pos int64) error {
 	m := p.store.marks.get(p.slot)
 	if p.unborn || !m.suspect && m.end <= to && m.hw <= to {
@@ -97,9 +99,11 @@ func (p *partition) lowerMark(k int, to record.Offset, pos int64) error {
 	}
 	sum := namesOf(p.segments[:k+1])
 	return p.store.marks.set(p.slot, func(s *slot) {
+		if s.suspect {
+			s.end, s.suspect = to, false
+		}
 		s.end, s.hw = min(s.end, to), min(s.hw, to)
 		s.names = sum
-		s.suspect = false
 		if s.end == to {
 			s.at = place{p.segments[k].base, pos}
 		}
