@@ -56,7 +56,7 @@ func (w *World) markReply(m message.Message) {
 		w.markCode(m.Code)
 	case *message.AlterReassignmentsReply:
 		w.markOperation(m)
-	case *message.AddedToTransaction, *message.WroteMarkers, *message.FetchOffsetsReply:
+	case *message.AddedToTransaction, *message.WroteMarkers, *message.FetchOffsetsReply, *message.DeleteOffsetsReply:
 		w.markTransaction(m)
 	case *message.WriteMarkers:
 		w.markMarkers(m)
