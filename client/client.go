@@ -25,7 +25,9 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
-// ErrClosed is returned by everything that is called after Close.
+// ErrClosed is what everything fails with that is called after Close, and what was
+// under way when the client ended. Of that the error also says, as an *Error with
+// Unknown set, that it may have taken effect.
 var ErrClosed = errors.New("client: closed")
 
 // Client is a connection to a cluster. Make one with Dial.
@@ -164,7 +166,7 @@ func problem(r *protocol.Result) error {
 	if r.Err == nil {
 		return nil
 	}
-	if r.Err.Problem == protocol.Closed {
+	if r.Err.Problem == protocol.Closed && r.Outcome != protocol.Unknown {
 		return ErrClosed
 	}
 	return &Error{Cause: r.Err, Unknown: r.Outcome == protocol.Unknown}
@@ -204,7 +206,8 @@ func (c *Client) Close(ctx context.Context) error {
 
 // Abort ends the client at once, as a crash of its process would: nothing is
 // sent any more, and its group finds out when the session runs out. Whoever
-// waits is answered with ErrClosed; what was under way may take effect or not.
+// waits is answered with ErrClosed; what was under way may take effect or not, and a
+// transaction whose commit was asked for is ErrUnknownOutcome as well.
 func (c *Client) Abort() { c.abandon() }
 
 func (c *Client) abandon() {

@@ -129,7 +129,9 @@ func (c *Client) flatten(polled []protocol.Delivery) []Record {
 }
 
 // Commit stores positions and waits until they are safe. Without positions it
-// covers everything that polls have returned.
+// covers everything that polls have returned. With a transactional id it is refused
+// while a transaction is made: it would skip records if that is aborted. Tx has
+// CommitRecords for them.
 func (c *Client) Commit(ctx context.Context, positions ...Position) error {
 	r, err := c.run(ctx, func(op protocol.Op) protocol.Input { return commit(op, positions) })
 	if err != nil {

@@ -163,8 +163,8 @@ func ExampleClient_Transact() {
 			return tx.CommitRecords(records)
 		})
 		switch {
-		case errors.Is(err, client.ErrFenced):
-			log.Fatal("another process has taken the id: ", err)
+		case errors.Is(err, client.ErrFatal):
+			log.Fatal("another process has taken the id, or this one was too slow: ", err)
 		case err != nil:
 			log.Print(err) // Poll returns again what is not committed
 		}

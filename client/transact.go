@@ -13,7 +13,8 @@ import (
 
 // How a transaction can end without a commit, for errors.Is. An error that is none
 // of these left no transaction behind: it could not begin, or it was aborted because
-// the function that makes it up returned that error.
+// the function that makes it up returned that error, its context ended, or the client
+// did.
 var (
 	// ErrAbortable: the transaction was aborted: something of it could not be
 	// stored. Nothing of it is visible to readers of committed records, and nothing
@@ -21,23 +22,33 @@ var (
 	ErrAbortable = errors.New("client: the transaction was aborted")
 	// ErrFenced: the client makes no more transactions: another one has taken its
 	// transactional id, or a transaction was open for longer than its limit. Close
-	// it; Dial again if this process is still the one to go on.
+	// it; Dial again if this process is still the one to go on. It is ErrFatal, too.
 	ErrFenced = errors.New("client: another client has taken the transactional id")
+	// ErrFatal: the client makes no more transactions, for one of the causes of
+	// ErrFenced, or because the cluster has answered the end of a transaction with what
+	// a client can do nothing about: then nobody has taken its id. Close it.
+	ErrFatal = errors.New("client: the client makes no more transactions")
 	// ErrUnknownOutcome: it is not known whether the transaction was committed. Polls
 	// go on behind what it committed, if it did, so that nothing is processed twice
-	// or left out; only what was done elsewhere on its account is in doubt.
+	// or left out; only what was done elsewhere on its account is in doubt. When it is
+	// ErrClosed, too, the client has ended meanwhile: the next one that takes its
+	// transactional id finds what was committed.
 	ErrUnknownOutcome = errors.New("client: the outcome is not known")
 )
 
-// Is matches ErrAbortable, ErrFenced and ErrUnknownOutcome.
+// Is matches ErrAbortable, ErrFenced, ErrFatal, ErrUnknownOutcome and ErrClosed.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrAbortable:
 		return e.Cause.Problem == protocol.Abortable
 	case ErrFenced:
 		return e.Cause.Problem == protocol.Fenced
+	case ErrFatal:
+		return e.Cause.Problem == protocol.Fenced || e.Cause.Problem == protocol.Fatal
 	case ErrUnknownOutcome:
 		return e.Unknown
+	case ErrClosed:
+		return e.Cause.Problem == protocol.Closed
 	}
 	return false
 }
@@ -71,7 +82,8 @@ func WithTransactionTimeout(d time.Duration) Option {
 //
 // After an error from Transact, Poll returns again what was polled and not
 // committed; records from before are to be forgotten, and CommitRecords refuses
-// them. The error is matched by ErrAbortable, ErrFenced or ErrUnknownOutcome.
+// them. The error is matched by some of ErrAbortable, ErrFenced, ErrFatal and
+// ErrUnknownOutcome, or by none of them: what that means is said there.
 func (c *Client) Transact(ctx context.Context, f func(tx *Tx) error) error {
 	select {
 	case c.transacting <- struct{}{}:
@@ -106,7 +118,7 @@ func (c *Client) try(ctx context.Context, f func(tx *Tx) error, attempt *protoco
 		return c.follow(attempt.Left(false)), err
 	}
 	if v := attempt.Began(r); v.Next != protocol.ToFill {
-		return c.follow(v), err
+		return c.follow(v), told(v)
 	}
 	tx := &Tx{c: c, ctx: ctx, attempt: attempt}
 	returned := false
@@ -120,8 +132,12 @@ func (c *Client) try(ctx context.Context, f func(tx *Tx) error, attempt *protoco
 	own := f(tx)
 	cause := tx.end()
 	returned = true
-	if own != nil && (cause == nil || !errors.Is(own, cause)) {
+	switch {
+	case own != nil && (cause == nil || !errors.Is(own, cause)):
 		return c.follow(attempt.Dropped()), own
+	case cause == nil && ctx.Err() != nil:
+		// Something may have been left out because of that, and f need not have said so.
+		return c.follow(attempt.Dropped()), ctx.Err()
 	}
 	v := attempt.Filled()
 	switch {
@@ -206,7 +222,7 @@ func (tx *Tx) PublishAsync(m Message, done func(Receipt, error)) error {
 			break
 		}
 		if err := tx.c.Flush(tx.ctx); err != nil {
-			return err
+			return err // ctx has ended, or the client is closed: either way there is no commit
 		}
 	}
 	tx.c.submit(m.input, func(r *protocol.Result) {
@@ -284,7 +300,8 @@ func (tx *Tx) commit(offsets []protocol.CommitOffset, done func(error)) error {
 	return nil
 }
 
-// usable says why nothing can be added any more.
+// usable says why nothing can be added any more. When that is because ctx has ended,
+// it has as well when f returns, and try does not ask for a commit.
 func (tx *Tx) usable() error {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -297,10 +314,11 @@ func (tx *Tx) usable() error {
 	return tx.ctx.Err()
 }
 
-// took takes in the result of something that was added.
+// took takes in the result of something that was added. That it may be stored all the
+// same says nothing about the transaction, which is aborted.
 func (tx *Tx) took(r *protocol.Result) {
 	if r.Err != nil {
-		_ = tx.fails(&Error{Cause: r.Err, Unknown: r.Outcome == protocol.Unknown})
+		_ = tx.fails(&Error{Cause: r.Err})
 	}
 }
 

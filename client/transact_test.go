@@ -304,3 +304,106 @@ func TestThePartsOfATransactionTellWhatBecameOfThem(t *testing.T) {
 	require.NoError(t, <-stored)
 	require.NoError(t, c.Close(ctx))
 }
+
+// What Publish refuses because the caller does not wait any more may be passed over by
+// the function: what is left of the transaction is not committed without it.
+func TestNothingIsCommittedWhenTheContextEndsWhileItIsMade(t *testing.T) {
+	for story, room := range map[string]int64{"nothing is taken any more": 0, "there was no room": 1000} {
+		f := newFake()
+		fill(t, f, 1)
+		ctx, c := dial(t, f, client.WithTransactionalID("pay"), client.WithConfig(func(cfg *protocol.Config) { cfg.BufferBytes = room }))
+		require.NoError(t, c.Subscribe(ctx, client.Subscription{Group: "g", Topics: []string{"orders"}}))
+		records := inputs(t, ctx, c, 1)
+		brief, cancel := context.WithCancel(ctx)
+		err := c.Transact(brief, func(tx *client.Tx) error {
+			big := client.Message{Topic: "orders", Partition: 1, Value: make([]byte, 600)}
+			require.NoError(t, tx.CommitRecords(records))
+			if room == 0 {
+				cancel()
+			} else {
+				f.mu.Lock()
+				f.silent[message.KindProduce] = true
+				f.mu.Unlock()
+				require.NoError(t, tx.PublishMessage(big))
+				go func() { <-f.ignored; cancel() }()
+			}
+			require.ErrorIs(t, tx.PublishMessage(big), context.Canceled, story)
+			return nil // Transact tells
+		})
+		require.ErrorIs(t, err, context.Canceled, story)
+		require.NotErrorIs(t, err, client.ErrUnknownOutcome, story)
+		f.mu.Lock()
+		f.silent[message.KindProduce] = false
+		f.mu.Unlock()
+		again := inputs(t, ctx, c, 1)
+		require.Equal(t, records[0].Value, again[0].Value, story)
+		require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, again) }), story)
+		got, at := committed(t, f)
+		require.Equal(t, []string{"000"}, got, story)
+		require.Equal(t, int64(1), at, story)
+	}
+}
+
+// A client that ends tells apart what may have been committed from what was not.
+func TestAClientThatEndsTellsWhatItKnowsOfItsTransaction(t *testing.T) {
+	abort := func(c *client.Client) { c.Abort() }
+	closes := func(c *client.Client) {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = c.Close(ended)
+	}
+	for story, end := range map[string]func(*client.Client){"abort": abort, "a close that is not waited for": closes} {
+		f := newFake()
+		fill(t, f, 1)
+		ctx, c := worker(t, f)
+		records := inputs(t, ctx, c, 1)
+		f.mu.Lock()
+		f.silent[message.KindEndTransaction] = true
+		f.mu.Unlock()
+		go func() { <-f.ignored; end(c) }()
+		err := c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, records) })
+		require.ErrorIs(t, err, client.ErrUnknownOutcome, story)
+		require.ErrorIs(t, err, client.ErrClosed, story)
+
+		err = c.Transact(ctx, func(tx *client.Tx) error { return nil })
+		require.ErrorIs(t, err, client.ErrClosed, story)
+		require.NotErrorIs(t, err, client.ErrUnknownOutcome, "it did not begin")
+
+		f = newFake()
+		fill(t, f, 1)
+		ctx, c = worker(t, f)
+		records = inputs(t, ctx, c, 1)
+		err = c.Transact(ctx, func(tx *client.Tx) error {
+			require.NoError(t, copyTo(tx, records))
+			end(c)
+			if err := copyTo(tx, records); err != nil {
+				return fmt.Errorf("no copy: %w", err)
+			}
+			return nil
+		})
+		require.ErrorIs(t, err, client.ErrClosed, story)
+		require.NotErrorIs(t, err, client.ErrUnknownOutcome, "its commit was not asked for")
+		f.mu.Lock()
+		require.Empty(t, f.offsets, story)
+		f.mu.Unlock()
+	}
+}
+
+// Who can make no more transactions is told so in either case, and that another has the
+// id only when that is so.
+func TestAnEndThatIsRefusedForGoodIsFatal(t *testing.T) {
+	for code, fenced := range map[message.Code]bool{message.InvalidRequest: false, message.ProducerFenced: true} {
+		f := newFake()
+		fill(t, f, 1)
+		ctx, c := worker(t, f)
+		records := inputs(t, ctx, c, 1)
+		f.transactions.refuse[message.KindEndTransaction] = code
+		err := c.Transact(ctx, func(tx *client.Tx) error { return copyTo(tx, records) })
+		for range 2 {
+			require.ErrorIs(t, err, client.ErrFatal)
+			require.ErrorIs(t, err, code)
+			require.Equal(t, fenced, errors.Is(err, client.ErrFenced), code)
+			err = c.Transact(ctx, func(*client.Tx) error { return nil })
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (l *life) transaction(ctx context.Context, f func(*attempt, *client.Tx) err
 	switch {
 	case err == nil:
 		a.ends(history.OK, nil)
-	case errors.Is(err, client.ErrUnknownOutcome), errors.Is(err, client.ErrClosed):
+	case errors.Is(err, client.ErrUnknownOutcome):
 		a.ends(history.Unknown, err)
 	default:
 		a.ends(history.Failed, err)

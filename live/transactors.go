@@ -189,7 +189,7 @@ func (l *life) live(ctx context.Context) {
 		if err := l.seat.work(l, ctx); errors.Is(err, client.ErrFenced) {
 			r.count(func(t *Transactions) { t.Fenced++ })
 			break
-		} else if errors.Is(err, client.ErrClosed) {
+		} else if errors.Is(err, client.ErrClosed) || errors.Is(err, client.ErrFatal) {
 			return
 		}
 	}

@@ -277,7 +277,7 @@ func (t *transacting) over(u *user, x *transaction, v client.Verdict, r *client.
 // fenced ends a process that is told that it makes no more transactions. It is started
 // again, unless it is replaced.
 func (t *transacting) fenced(u *user, x *transaction, r *client.Result) course {
-	if r.Err == nil || r.Err.Problem != client.Fenced {
+	if r.Err == nil || r.Err.Problem != client.Fenced && r.Err.Problem != client.Fatal {
 		return onItsWay
 	}
 	if u.outlived(x) { // and not because somebody else has taken its id

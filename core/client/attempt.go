@@ -96,7 +96,7 @@ func (a *Attempt) Ended(r *Result) Verdict {
 	switch {
 	case r.Err == nil:
 		return Verdict{Next: ToGoOn, Outcome: OK}
-	case r.Outcome == Unknown || r.Err.Problem == Fenced || r.Err.Problem == Closed:
+	case r.Outcome == Unknown || r.Err.Problem == Fenced || r.Err.Problem == Fatal || r.Err.Problem == Closed:
 		return Verdict{Next: ToRewind, Outcome: r.Outcome, Err: r.Err}
 	}
 	return a.aborted(r.Err) // it is still open
@@ -120,7 +120,7 @@ func (a *Attempt) aborted(e *Error) Verdict {
 		v.Next = ToTryAgain
 	}
 	switch e.Problem {
-	case Abortable, Fenced, Closed:
+	case Abortable, Fenced, Fatal, Closed:
 	default:
 		why := *e
 		why.Because, why.Problem = why.Problem, Abortable

@@ -73,6 +73,10 @@ func (k *consumer) commit(in Commit) {
 		k.misused(in.Op, "commit: the client reads for no group")
 		return
 	}
+	if k.c.transactor.holds() {
+		k.misused(in.Op, "commit: a transaction is open, or was not committed: positions that are committed outside of it would skip records: AddOffsets to it, or Rewind first")
+		return
+	}
 	entries, wrong := k.entriesFor(in.Offsets)
 	if wrong != nil {
 		k.c.fail(in.Op, NotDone, wrong)

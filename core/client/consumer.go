@@ -87,6 +87,7 @@ func (k *consumer) operate(in Input) {
 		k.committed(in)
 	case Rewind:
 		k.rewind()
+		k.c.transactor.rewound()
 		k.c.succeed(in.Op, Result{})
 	case Unsubscribe:
 		k.unsubscribe(func() { k.c.succeed(in.Op, Result{}) })

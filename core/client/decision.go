@@ -115,7 +115,7 @@ func (t *transactor) decide() {
 		t.phase = open
 		t.ended(NotDone, t.abortable())
 	case !t.touched: // a commit of nothing, which a coordinator would refuse
-		t.phase = between
+		t.phase, t.doubt = between, false
 		t.ended(OK, nil)
 	default:
 		t.phase = deciding
@@ -140,11 +140,12 @@ func (t *transactor) decided(r Result) {
 		t.id, t.epoch, t.phase = m.ID, m.Epoch, between
 		if end.commit {
 			t.keepOffsets()
+			t.doubt = false
 		}
 		t.ended(OK, nil)
 	case r.Err == nil:
 		end.maybe = true
-		t.fence(message.UnknownServerError, "the answer to the end of a transaction has no producer id")
+		t.ruin(message.UnknownServerError, "the answer to the end of a transaction has no producer id")
 		t.unanswered(t.fatal)
 	case r.Err.Problem == TimedOut:
 		t.late(r.Err)
@@ -154,7 +155,7 @@ func (t *transactor) decided(r Result) {
 	case end.commit && !end.maybe && (r.Err.Code == message.InvalidTxnState || r.Err.Code == message.TransactionAbortable):
 		t.refusedCommit(r.Err, t.abortable)
 	default:
-		t.fence(r.Err.Code, r.Err.Detail)
+		t.ruin(r.Err.Code, r.Err.Detail)
 		t.unanswered(t.fatal)
 	}
 }

@@ -174,7 +174,8 @@ type Poll struct {
 }
 
 // Commit stores positions of the group. Offsets nil covers everything that
-// Polls have returned.
+// Polls have returned. It is refused (Misused) from a Begin until its transaction is
+// committed or a Rewind has come: an abort would find the records skipped.
 type Commit struct {
 	Op      Op
 	Offsets []CommitOffset

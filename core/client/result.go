@@ -124,6 +124,9 @@ const (
 	// Fenced: the transactional producer is over: another one has taken its id, a
 	// transaction was open for too long, or the id expired. Make a new client.
 	Fenced
+	// Fatal: the transactional producer is over: the end of a transaction was answered
+	// with what it can do nothing about. Nobody has taken its id. Make a new client.
+	Fatal
 )
 
 // Error is why an operation did not succeed. Its Code can be matched with
@@ -180,6 +183,8 @@ func (p Problem) String() string {
 		return "the transaction can only be aborted"
 	case Fenced:
 		return "the transactional producer is over"
+	case Fatal:
+		return "the transactional producer cannot go on"
 	}
 	return "no problem"
 }

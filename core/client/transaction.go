@@ -31,6 +31,7 @@ type transactor struct {
 	offsets []*commit // positions that are part of it
 	failure *Error    // why it can only be aborted
 	dropped bool      // what was left of it is given up
+	doubt   bool      // it is not committed, and what was handed over was not rewound since it began
 	fatal   *Error    // the producer is over
 
 	begin    *beginning
@@ -119,6 +120,7 @@ func (t *transactor) proceed() {
 		t.phase, t.touched, t.failure, t.dropped = open, false, nil, false
 		t.storing, t.offsets = 0, nil
 		t.turn++
+		t.doubt = true
 		t.c.succeed(b.op, Result{})
 	default:
 		t.c.alarms.Set(&b.deadline, b.until)
@@ -190,6 +192,13 @@ func (t *transactor) refuses(what string) *Error {
 	return nil
 }
 
+// holds says that what was handed over may have gone into a transaction that can still
+// be aborted, or was: a position that is committed outside of it would skip that.
+func (t *transactor) holds() bool { return t.doubt || t.phase == open || t.phase == gathering }
+
+// rewound takes in that what was handed over is to be forgotten.
+func (t *transactor) rewound() { t.doubt = false }
+
 // takes says that a transaction is the present one and may still commit.
 func (t *transactor) takes(turn uint64) bool {
 	return t.turn == turn && (t.phase == open || t.phase == gathering) && t.failure == nil && t.fatal == nil
@@ -224,6 +233,15 @@ func over(code message.Code) bool {
 func (t *transactor) fence(code message.Code, detail string) {
 	t.fatal = &Error{Problem: Fenced, Code: code, Detail: fmt.Sprintf(
 		"the producer of transactional id %q is over: another one has taken the id, or a transaction was open for too long, or the id expired: make a new client: %s",
+		t.c.cfg.TransactionalID, detail)}
+	t.failBegin(t.fatal)
+}
+
+// ruin ends the producer because of an answer that no coordinator gives to a client
+// that does as it should.
+func (t *transactor) ruin(code message.Code, detail string) {
+	t.fatal = &Error{Problem: Fatal, Code: code, Detail: fmt.Sprintf(
+		"the producer of transactional id %q cannot go on: the end of a transaction was answered with what it can do nothing about: make a new client: %s",
 		t.c.cfg.TransactionalID, detail)}
 	t.failBegin(t.fatal)
 }

@@ -209,3 +209,50 @@ func TestAMemberEndsWhatAnEarlierIncarnationLeftBeforeItBegins(t *testing.T) {
 	s.answer(c, &message.InitProducerIDReply{ID: 40, Epoch: 7})
 	require.Equal(t, Result{}, s.done[begin])
 }
+
+// A position that is committed beside a transaction would skip the records behind it if
+// that is aborted. When it is committed, or what was handed over is rewound, commits of
+// their own are taken again.
+func TestNoPositionIsCommittedBesideATransaction(t *testing.T) {
+	s := pipeline(t)
+	commit := func() Op { return s.do(func(op Op) Input { return Commit{Op: op} }) }
+	plainly := func() *message.CommitOffsets {
+		op := commit()
+		c, r := next[*message.CommitOffsets](s)
+		s.answer(c, message.Fail(r, message.None, ""))
+		require.Equal(t, OK, s.done[op].Outcome)
+		return r
+	}
+	s.poll(1, 0)
+	s.publish(0, "of a")
+	require.Equal(t, Misused, s.problem(commit()), "it is open")
+	require.Equal(t, []string{"7/0 40.7:0 of a"}, s.acknowledge())
+	end := s.end(true)
+	require.Equal(t, Misused, s.problem(commit()), "it is not known yet")
+	s.decided(message.None, 8)
+	require.Equal(t, OK, s.done[end].Outcome)
+	require.Equal(t, record.Offset(11), plainly().Offsets[0].Offset, "the records are committed: who wants may commit the position behind them")
+
+	s.poll(1, 0)
+	s.begin()
+	s.publish(0, "of b")
+	s.acknowledge()
+	s.end(false)
+	require.Equal(t, Misused, s.problem(commit()), "it is being aborted")
+	s.decided(message.None, 9)
+	require.Equal(t, Misused, s.problem(commit()), "b was made nothing of")
+	s.begin()
+	require.Equal(t, OK, s.done[s.end(true)].Outcome, "a commit of nothing")
+	require.Equal(t, record.Offset(12), plainly().Offsets[0].Offset, "and yet a commit, after which b may be passed")
+
+	s.poll(1, 0)
+	s.begin()
+	s.end(false)
+	require.Equal(t, Misused, s.problem(commit()))
+	s.rewind()
+	require.Equal(t, Result{Offsets: []PartitionOffset{}}, s.done[commit()], "there is nothing to commit: c will come again")
+	s.standsAt(12)
+	s.fetched(message.FetchedPartition{HighWatermark: 14, LastStable: 14, Records: stored(10, 5, "a", "b", "c", "d")})
+	require.Equal(t, []string{"orders/0 12=c"}, given(s.done[s.poll(1, 0)]))
+	require.Equal(t, record.Offset(13), plainly().Offsets[0].Offset)
+}

@@ -245,6 +245,40 @@ func TestAFencedProducerIsOver(t *testing.T) {
 	}
 }
 
+// An end that is refused for good ends the producer, and says truly why: who is fenced
+// looks for another process, and there is none.
+func TestAnEndThatIsRefusedForGoodEndsTheProducer(t *testing.T) {
+	type told struct {
+		outcome Outcome
+		problem Problem
+		next    Problem // of the next Begin
+	}
+	for _, c := range []struct {
+		code   message.Code // None: the answer has no producer id
+		commit bool
+		want   told
+	}{
+		{message.ProducerFenced, true, told{NotDone, Fenced, Fenced}},
+		{message.InvalidProducerEpoch, true, told{NotDone, Fenced, Fenced}},
+		{message.InvalidProducerEpoch, false, told{NotDone, Fenced, Fenced}},
+		{message.InvalidRequest, true, told{NotDone, Fatal, Fatal}},
+		{message.InvalidRequest, false, told{NotDone, Fatal, Fatal}},
+		{message.InvalidTxnState, false, told{NotDone, Fatal, Fatal}},
+		{message.None, true, told{Unknown, Fatal, Fatal}},
+		{message.None, false, told{NotDone, Fatal, Fatal}},
+	} {
+		s := opened(t, nil)
+		s.publish(0, "a")
+		s.metadataIfAsked()
+		s.acknowledge()
+		end := s.end(c.commit)
+		q, _ := next[*message.EndTransaction](s)
+		s.answer(q, &message.EndTransactionReply{Code: c.code, ID: record.NoProducerID, Epoch: record.NoProducerEpoch})
+		got := told{s.done[end].Outcome, s.problem(end), s.problem(s.begin())}
+		require.Equal(t, c.want, got, "%s, commit %t", c.code, c.commit)
+	}
+}
+
 // An end is asked for again under the same epoch until the answer is there: the
 // coordinator gives the same one.
 func TestAnEndIsAskedForAgain(t *testing.T) {
