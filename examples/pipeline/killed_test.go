@@ -56,11 +56,13 @@ func TestKilledAtAnyLine(t *testing.T) {
 
 	trouble, calm := context.WithTimeout(ctx, *length)
 	defer calm()
-	var all sync.WaitGroup
-	all.Go(func() { s.killNodes(trouble, rand.New(rand.NewPCG(*seed, 1))) })
-	all.Go(func() { s.killExample(trouble, rand.New(rand.NewPCG(*seed, 2))) })
+	ends := make(chan error, 2)
+	go func() { ends <- s.killNodes(trouble, rand.New(rand.NewPCG(*seed, 1))) }()
+	go func() { ends <- s.killExample(trouble, rand.New(rand.NewPCG(*seed, 2))) }()
 	inputs := publish(t, trouble, c) // until the trouble is over
-	all.Wait()
+	for range cap(ends) {
+		require.NoError(t, <-ends, "what was killed is not started again")
+	}
 
 	calmed := time.Now()
 	s.awaitLag(ctx, c, inputs)
@@ -110,11 +112,14 @@ func publish(t *testing.T, ctx context.Context, c *client.Client) int {
 
 // killExample starts the processes of the example, and kills or stops one about once
 // a second. All run when it returns.
-func (s *stage) killExample(ctx context.Context, random *rand.Rand) {
+func (s *stage) killExample(ctx context.Context, random *rand.Rand) error {
 	for i := range s.seats {
-		s.seats[i] = s.startExample(i)
+		if err := s.seat(i); err != nil {
+			return err
+		}
 	}
 	var asleep sync.WaitGroup
+	defer asleep.Wait()
 	for s.sleep(ctx, time.Duration(400+random.IntN(1200))*time.Millisecond) {
 		i := random.IntN(seats)
 		p := s.seats[i]
@@ -133,9 +138,11 @@ func (s *stage) killExample(ctx context.Context, random *rand.Rand) {
 			s.figures.kills++
 			p.kill()
 		}
-		s.seats[i] = s.startExample(i)
+		if err := s.seat(i); err != nil {
+			return err
+		}
 	}
-	asleep.Wait()
+	return nil
 }
 
 // wake lets a stopped process go on. That it has lost its id is the first that it
@@ -152,14 +159,17 @@ func (s *stage) wake(p *process, nap time.Duration) {
 
 // killNodes kills one node about every three seconds, and starts it again. All run
 // when it returns.
-func (s *stage) killNodes(ctx context.Context, random *rand.Rand) {
+func (s *stage) killNodes(ctx context.Context, random *rand.Rand) error {
 	for s.sleep(ctx, time.Duration(1000+random.IntN(2000))*time.Millisecond) {
 		n := s.nodes[random.IntN(len(s.nodes))]
 		s.figures.nodeKills++
 		n.kill()
 		s.sleep(ctx, time.Duration(300+random.IntN(1500))*time.Millisecond)
-		s.startNode(n)
+		if err := s.startNode(n); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // awaitLag waits until the group has committed all inputs. A process that has ended
@@ -168,7 +178,7 @@ func (s *stage) awaitLag(ctx context.Context, c *client.Client, inputs int) {
 	for lag := inputs; lag > 0; {
 		for i, p := range s.seats {
 			if !p.running() {
-				s.seats[i] = s.startExample(i)
+				require.NoError(s.t, s.seat(i))
 			}
 		}
 		if !s.sleep(ctx, 200*time.Millisecond) {

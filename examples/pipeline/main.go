@@ -62,7 +62,7 @@ func run(ctx context.Context, nodes, from, to, group, id string, session time.Du
 	if err := c.Subscribe(ctx, client.Subscription{Group: group, Topics: []string{from}}); err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
+	for failures := 0; ctx.Err() == nil; {
 		records, err := c.Poll(ctx, 500)
 		if err != nil {
 			return err
@@ -74,15 +74,30 @@ func run(ctx context.Context, nodes, from, to, group, id string, session time.Du
 		switch {
 		case err == nil:
 			log.Printf("%d records", len(records))
-		case errors.Is(err, client.ErrFenced), errors.Is(err, client.ErrClosed):
-			return err // another process has this id now, or this one was too slow
+			failures = 0
+		case errors.Is(err, client.ErrFatal):
+			return err // mostly: another process has this id now, or this one was too slow
+		case errors.Is(err, client.ErrClosed):
+			return err // not here; where another goroutine closes the client, that is the end
 		default:
 			// It was aborted, or will be known later. Poll gives again exactly those
-			// records that no transaction has committed.
+			// records that no transaction has committed. What never passes, as a record
+			// that is too large, is tried for ever, but not without a pause: a program
+			// of yours may want to put it aside, in a topic of its own.
 			log.Print(err)
+			pause(ctx, failures)
+			failures++
 		}
 	}
 	return nil
+}
+
+// pause waits after a failure, twice as long after each in a row, and 5 s at most.
+func pause(ctx context.Context, failures int) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(min(100*time.Millisecond<<min(failures, 10), 5*time.Second)):
+	}
 }
 
 // await waits until there are some topics, and tells what it waits for. A group may

@@ -106,32 +106,45 @@ func (s *stage) tellLogs() {
 	}
 }
 
-// start runs a program that ends with the test, and appends what it says to a log.
-func (s *stage) start(log, program string, args ...string) *process {
+// start runs a program that ends with the test, and appends what it says to a log. It
+// is called from any goroutine, so it does not end the test itself.
+func (s *stage) start(log, program string, args ...string) (*process, error) {
 	f, err := os.OpenFile(filepath.Join(s.dir, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	require.NoError(s.t, err)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
 	p := &process{cmd: exec.Command(filepath.Join(s.dir, program), args...), gone: make(chan struct{})}
 	p.cmd.Stderr, p.cmd.SysProcAttr = f, dieWithUs()
-	p.leash, err = p.cmd.StdinPipe()
-	require.NoError(s.t, err)
-	require.NoError(s.t, p.cmd.Start())
+	if p.leash, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
 	s.t.Cleanup(p.kill)
 	go func() {
 		_ = p.cmd.Wait() // how it ended is in its log
 		close(p.gone)
 	}()
-	return p
+	return p, nil
 }
 
-func (s *stage) startExample(seat int) *process {
+// seat has a new process take a seat. What sat there has ended.
+func (s *stage) seat(i int) (err error) {
+	s.seats[i], err = s.startExample(i)
+	return err
+}
+
+func (s *stage) startExample(seat int) (*process, error) {
 	return s.start(fmt.Sprintf("billing-%d.log", seat+1), "pipeline", "--nodes", strings.Join(s.addresses, ","),
 		"--from", "orders", "--to", "invoices", "--id", fmt.Sprintf("billing-%d", seat+1), "--session", "1s")
 }
 
 // tellsWhatItWaitsFor starts the example before there are topics.
 func (s *stage) tellsWhatItWaitsFor() {
-	p := s.startExample(0)
+	p, err := s.startExample(0)
+	require.NoError(s.t, err)
 	defer p.kill()
 	require.Eventually(s.t, func() bool {
 		log, err := os.ReadFile(filepath.Join(s.dir, "billing-1.log"))
@@ -140,9 +153,13 @@ func (s *stage) tellsWhatItWaitsFor() {
 }
 
 // startNode does what node dev says about a node that ended.
-func (s *stage) startNode(n *node) {
-	n.started = s.start(fmt.Sprintf("node%d.log", n.number), "node", "serve", "--leash",
+func (s *stage) startNode(n *node) error {
+	p, err := s.start(fmt.Sprintf("node%d.log", n.number), "node", "serve", "--leash",
 		"--config", filepath.Join(s.dir, "data", fmt.Sprintf("node%d.yaml", n.number)))
+	if err == nil {
+		n.started = p
+	}
+	return err
 }
 
 func (n *node) kill() {
