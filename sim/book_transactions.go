@@ -25,6 +25,7 @@ type transactionsBook struct {
 	ids             map[string]txn.Transaction
 	each            map[txn.Identity]*transactionBook
 	given           map[txn.Identity]string // by which transactional id an identity was given out
+	owners          map[record.ProducerID]string
 
 	stamp     uint64 // the step that was followed last
 	said      []stateRecord
@@ -119,10 +120,24 @@ func (b *transactionsBook) known(w *World) bool {
 // fresh says whether the lists are of the step at hand.
 func (b *transactionsBook) fresh(w *World) bool { return b.stamp == w.stats.Steps }
 
-// adrift says that nothing can be said about transactions any more: what a
-// coordinator had written was given up.
-func (b *transactionsBook) adrift() bool {
-	return slices.ContainsFunc(b.list, (*shardLog).lost)
+// adrift says that nothing can be said about the transactions of an id any more: what
+// its coordinator had written was given up. Coordinators of other shards have no part
+// in them. An id that is not known ("") may be any shard's.
+func (b *transactionsBook) adrift(w *World, name string) bool {
+	image := w.newest()
+	if name == "" || image == nil || image.Topic(b.states) == nil {
+		return slices.ContainsFunc(b.list, (*shardLog).lost)
+	}
+	t := image.Topic(b.states)
+	p := w.shard(t, txn.Shard(name, int32(len(t.Partitions))))
+	s := b.shardAt(p)
+	return p.off() || s != nil && s.lost()
+}
+
+// producerAdrift says so of the transactions of a producer. Producer ids are given out
+// once in a cluster: who owned one owns it for good.
+func (b *transactionsBook) producerAdrift(w *World, id record.ProducerID) bool {
+	return b.adrift(w, b.owners[id])
 }
 
 func (b *transactionsBook) shard(p *partBook) *shardLog {
@@ -173,6 +188,7 @@ func (b *transactionsBook) takeShard(s *shardLog, now Span) {
 func (b *transactionsBook) state(r *stateRecord, now Span) {
 	if b.ids == nil {
 		b.ids, b.each, b.given = map[string]txn.Transaction{}, map[txn.Identity]*transactionBook{}, map[txn.Identity]string{}
+		b.owners = map[record.ProducerID]string{}
 	}
 	name := r.now.TransactionalID
 	r.before = b.ids[name]
@@ -181,6 +197,7 @@ func (b *transactionsBook) state(r *stateRecord, now Span) {
 		return
 	}
 	b.ids[name] = r.now
+	b.owners[r.now.Now.ID], b.owners[r.now.Turn.ID] = name, name
 	if r.repeats() {
 		return
 	}

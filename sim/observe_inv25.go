@@ -62,7 +62,7 @@ func (o *pendingPositions) resolved(w *World, n *Node, b *transactionsBook, r *p
 	one := b.each[txn.Identity{ID: r.ID, Epoch: r.was.Epoch}]
 	stored := r.resolves
 	switch {
-	case b.adrift():
+	case b.producerAdrift(w, r.ID):
 	case one == nil || !one.decided || !r.fence.known || r.fence.epoch <= r.was.Epoch:
 		w.fail("INV-25", n.id, "a pending position is resolved before its transaction", "shard %s resolves at offset %d a position of group %q in partition %s for producer %d, epoch %d, but that transaction has not ended there", r.shard.part.id, r.at, r.Group, r.Partition, r.ID, r.was.Epoch)
 	case stored && !one.commits && r.changed:

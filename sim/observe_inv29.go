@@ -112,7 +112,7 @@ func (o *lastingFences) given(w *World, n *Node, b *transactionsBook, token mess
 	delete(o.asked, at)
 	who := txn.Identity{ID: m.ID, Epoch: m.Epoch}
 	switch {
-	case m.Code != message.None || b.adrift():
+	case m.Code != message.None || b.adrift(w, name):
 	case b.given[who] != name:
 		w.fail("INV-29", n.id, "an identity is given that is not committed", "node %d gives %q the producer id %d with epoch %d, but no coordinator has committed that", n.id, name, m.ID, m.Epoch)
 	case who == had && asked.Incarnation != 0:
@@ -126,7 +126,7 @@ func (o *lastingFences) given(w *World, n *Node, b *transactionsBook, token mess
 // successor may repeat an answer that was true.
 func (o *lastingFences) ended(w *World, n *Node, b *transactionsBook, since Span, asked *message.EndTransaction) {
 	one := b.each[txn.Identity{ID: asked.ID, Epoch: asked.Epoch}]
-	if one == nil || one.over < 0 || one.over >= since || b.adrift() || !b.leads(w, n, asked.TransactionalID) {
+	if one == nil || one.over < 0 || one.over >= since || b.adrift(w, asked.TransactionalID) || !b.leads(w, n, asked.TransactionalID) {
 		return
 	}
 	w.fail("INV-29", n.id, "a fenced producer ends a transaction", "node %d grants the %s of the transaction of %q, producer %d, epoch %d, but the transactional id had gone on before it was asked", n.id, outcome(asked.Commit), asked.TransactionalID, asked.ID, asked.Epoch)

@@ -20,17 +20,17 @@ func (*oneOutcome) Looks() scope { return ofMoves | ofTurns }
 
 func (o *oneOutcome) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions
-	if b.states == 0 || b.adrift() {
+	if b.states == 0 {
 		return
 	}
 	if b.fresh(w) {
 		for i := range b.batches {
-			if h := &b.batches[i]; h.Attributes.Control() {
+			if h := &b.batches[i]; h.Attributes.Control() && !b.producerAdrift(w, h.ProducerID) {
 				o.marker(w, n, b, h)
 			}
 		}
 		for i := range b.said {
-			if r := &b.said[i]; !r.gone && prepared(r.before.Phase) && !r.repeats() && !r.waits() {
+			if r := &b.said[i]; !r.shard.lost() && !r.gone && prepared(r.before.Phase) && !r.repeats() && !r.waits() {
 				o.complete(w, n, b, r)
 			}
 		}
@@ -38,7 +38,7 @@ func (o *oneOutcome) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 	for _, e := range out {
 		if reply, ok := e.(effect.Reply); ok {
 			if m, ok := reply.Msg.(*message.EndTransactionReply); ok && m.Code == message.None {
-				if asked, ok := n.tokens[reply.Token].request.(*message.EndTransaction); ok {
+				if asked, ok := n.tokens[reply.Token].request.(*message.EndTransaction); ok && !b.adrift(w, asked.TransactionalID) {
 					o.told(w, n, b, asked, m)
 				}
 			}

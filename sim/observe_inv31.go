@@ -55,7 +55,7 @@ func (o *betweenEnds) appends(w *World, n *Node, b *transactionsBook, a effect.A
 		if h.ProducerID < 0 || !h.Attributes.Transactional() || h.Attributes.Control() || h.LeaderEpoch != r.view.LeaderEpoch {
 			continue
 		}
-		if who := (txn.Identity{ID: h.ProducerID, Epoch: h.ProducerEpoch}); !b.takesPart(who, a.Log) && !b.adrift() {
+		if who := (txn.Identity{ID: h.ProducerID, Epoch: h.ProducerEpoch}); !b.takesPart(who, a.Log) && !b.producerAdrift(w, who.ID) {
 			w.fail("INV-31", n.id, "a record of a transaction that its partition has no part in", "node %d appends to partition %s at offset %d a batch of a transaction of producer %d, epoch %d, but no coordinator has committed that the partition takes part in it", n.id, a.Log, h.BaseOffset, h.ProducerID, h.ProducerEpoch)
 			return
 		}
@@ -79,7 +79,7 @@ func (o *betweenEnds) committed(w *World, n *Node, h *decidedBatch) {
 
 // pends judges a position that becomes pending.
 func (o *betweenEnds) pends(w *World, n *Node, b *transactionsBook, r *positionRecord) {
-	if who := (txn.Identity{ID: r.ID, Epoch: r.Epoch}); !b.takesPart(who, r.shard.part.id) && !b.adrift() {
+	if who := (txn.Identity{ID: r.ID, Epoch: r.Epoch}); !b.takesPart(who, r.shard.part.id) && !b.producerAdrift(w, who.ID) {
 		w.fail("INV-31", n.id, "a position of a transaction that its shard has no part in", "shard %s has at offset %d a position of group %q in a transaction of producer %d, epoch %d, but no coordinator has committed that the shard takes part in it", r.shard.part.id, r.at, r.Group, r.ID, r.Epoch)
 	}
 }

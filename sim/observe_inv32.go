@@ -134,7 +134,7 @@ func subset(a, b []record.PartitionID) bool {
 
 // marker judges one marker that is committed.
 func (o *oneDecision) marker(w *World, n *Node, b *transactionsBook, h *decidedBatch) {
-	if b.adrift() {
+	if b.producerAdrift(w, h.ProducerID) {
 		return
 	}
 	m := h.Marker
@@ -143,7 +143,7 @@ func (o *oneDecision) marker(w *World, n *Node, b *transactionsBook, h *decidedB
 
 // fence judges the marker of a shard of groups.
 func (o *oneDecision) fence(w *World, n *Node, b *transactionsBook, r *positionRecord) {
-	if b.adrift() || r.fence.known && r.fence.epoch == r.Epoch && r.fence.coordinator == r.Coordinator {
+	if b.producerAdrift(w, r.ID) || r.fence.known && r.fence.epoch == r.Epoch && r.fence.coordinator == r.Coordinator {
 		return
 	}
 	o.ends(w, n, b, r.shard.part.id, txn.Identity{ID: r.ID, Epoch: r.Epoch}, r.Coordinator, r.at)

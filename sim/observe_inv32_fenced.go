@@ -17,7 +17,7 @@ func (*trulyFenced) Invariant() string { return "INV-32" }
 
 func (o *trulyFenced) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions
-	if b.states == 0 || b.adrift() {
+	if b.states == 0 {
 		return
 	}
 	for _, e := range out {
@@ -54,7 +54,7 @@ func (o *trulyFenced) produced(w *World, n *Node, b *transactionsBook, asked *me
 }
 
 func (*trulyFenced) told(w *World, n *Node, b *transactionsBook, code message.Code, name string, who txn.Identity) {
-	if t, known := b.ids[name]; code == message.ProducerFenced && known && t.Turn == who && given(&t) {
+	if t, known := b.ids[name]; code == message.ProducerFenced && known && t.Turn == who && given(&t) && !b.adrift(w, name) {
 		w.fail("INV-32", n.id, "a producer is told that it is fenced, and is not", "node %d tells %q, producer %d with epoch %d, that it is fenced, but it is its turn: the transactional id is %v", n.id, name, who.ID, who.Epoch, t.Phase)
 	}
 }

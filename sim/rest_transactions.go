@@ -84,24 +84,27 @@ func (w *World) transactionUnrest(add complain) {
 }
 
 // undecided looks at one coordinator. A decision stays without its last marker where
-// nobody may lead the partition any more.
+// nobody may lead the partition any more; who waits then, in its shard, may wait for it.
 func (w *World) undecided(add complain, n *Node, c *core.Node) {
-	unwritable := false
+	var unwritable []int32 // shards
 	c.Transactions().EachTransaction(func(shard int32, t txn.Transaction) bool {
 		switch {
 		case prepared(t.Phase) && slices.ContainsFunc(t.Partitions, w.partitionForsaken):
-			unwritable = true
+			unwritable = append(unwritable, shard)
 		case w.attempts(func(p *ClientPlan) bool { return p.Transactional == t.TransactionalID }):
 		case t.Phase == txn.Ongoing || prepared(t.Phase):
 			add(openTransaction, "node %d has that of %q, %v, in shard %d as %v with the partitions %v", n.id, t.TransactionalID, t.Now, shard, t.Phase, t.Partitions)
 		}
 		return true
 	})
-	for _, v := range c.Transactions().Views() {
-		if v.Held+v.Waiting > 0 && !unwritable {
-			add(openTransaction, "in shard %d on node %d %d requests wait for one, and %d answers", v.Shard, n.id, v.Held, v.Waiting)
-		}
+	for _, v := range waitedFor(c.Transactions().Views(), unwritable) {
+		add(openTransaction, "in shard %d on node %d %d requests wait for one, and %d answers", v.Shard, n.id, v.Held, v.Waiting)
 	}
+}
+
+// waitedFor are the shards in which somebody waits, but for those that are excused.
+func waitedFor(views []txn.ShardView, excused []int32) []txn.ShardView {
+	return slices.DeleteFunc(views, func(v txn.ShardView) bool { return v.Held+v.Waiting == 0 || slices.Contains(excused, v.Shard) })
 }
 
 // stalled says that a group may never be told its positions again: some are pending
