@@ -12,7 +12,8 @@ import (
 
 // pendingPositions is INV-25: positions of a transaction that has not ended are
 // never told as stable ones, and each is resolved once, with the outcome of its
-// transaction: stored, or dropped. What a group is told is what the log of its shard
+// transaction: stored, or dropped. Those of one request become pending together or not
+// at all. What a group is told is what the log of its shard
 // has stored at some time between the question and the answer, and an answer that a
 // position is pending comes when that is committed.
 type pendingPositions struct{ blind }
@@ -103,6 +104,10 @@ func (o *pendingPositions) told(w *World, n *Node, by caller, m *message.FetchOf
 func (o *pendingPositions) pends(w *World, n *Node, request message.Request, m *message.CommitTransactionOffsetsReply) {
 	asked, ok := request.(*message.CommitTransactionOffsets)
 	if !ok || m.Code != message.None || len(m.Offsets) != len(asked.Offsets) {
+		return
+	}
+	if no := slices.IndexFunc(m.Offsets, func(c message.CommittedOffset) bool { return !wentWell(c) }); no >= 0 && slices.ContainsFunc(m.Offsets, wentWell) {
+		w.fail("INV-25", n.id, "a part of a request becomes pending", "node %d takes positions of group %q into the transaction of producer %d, epoch %d, but not the one of the same request in partition %s: %v", n.id, asked.Group, asked.ID, asked.Epoch, m.Offsets[no].ID, m.Offsets[no].Code)
 		return
 	}
 	s := w.book.transactions.shardAt(w.groupShard(asked.Group))

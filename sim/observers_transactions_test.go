@@ -430,6 +430,13 @@ func TestPendingPositionsThatAreTakenForStableOnesAreRefused(t *testing.T) {
 	request.Offsets[0].Offset = 41
 	p.answers(o, request, 0, &message.CommitTransactionOffsetsReply{Offsets: []message.CommittedOffset{{ID: part}}})
 	p.refused("INV-25", "but its shard has not committed that")
+	request.Offsets = append(request.Offsets, message.GroupOffset{ID: groupShard, Offset: 1})
+	half := []message.CommittedOffset{{ID: part}, {ID: groupShard, Code: message.StaleMemberEpoch}}
+	p.answers(o, request, 0, &message.CommitTransactionOffsetsReply{Offsets: half})
+	p.refused("INV-25", "but not the one of the same request in partition 6/0: STALE_MEMBER_EPOCH")
+	half[0].Code = message.OperationNotAttempted
+	p.answers(o, request, 0, &message.CommitTransactionOffsetsReply{Offsets: half})
+	p.passed()
 }
 
 func TestFencesThatDoNotLastAreRefused(t *testing.T) {

@@ -22,7 +22,7 @@ func (m *madness) code() message.Code {
 	if rapid.Bool().Draw(m.t, "good") {
 		return message.None
 	}
-	return message.Code(rapid.IntRange(-1, int(message.TransactionAbortable)+1).Draw(m.t, "code"))
+	return message.Code(rapid.IntRange(-1, int(message.OperationNotAttempted)+1).Draw(m.t, "code"))
 }
 
 func (m *madness) number() int64 {

@@ -25,24 +25,39 @@ func (s *shard) commit(now message.Now, r *message.CommitOffsets) message.Reply 
 		return message.Fail(r, code, "")
 	}
 	reply := &message.CommitOffsetsReply{Offsets: make([]message.CommittedOffset, len(r.Offsets))}
-	var by turn
-	if m != nil && r.Number > 0 {
-		by = turn{m.id, r.MemberEpoch, r.Number}
-	}
+	by := m.turn(r.Number)
 	for i, o := range r.Offsets {
-		code := s.home.checkOffset(o)
-		if code == message.None && m != nil && !m.mayCommit(o.ID) {
-			code = message.StaleMemberEpoch
-		}
-		if code == message.None && m != nil && g.offsets[o.ID].by.after(by) {
-			code = message.OutOfOrderSequence
-		}
+		code := s.judge(g, m, by, record.NoProducerID, o)
 		if code == message.None {
 			g = s.store(now, r.Group, g, by, m != nil, o)
 		}
 		reply.Offsets[i] = message.CommittedOffset{ID: o.ID, Code: code}
 	}
 	return reply
+}
+
+// turn is a commit of the member, by the number that it gave to it; the zero turn is
+// one without a number, or from outside, where m is nil.
+func (m *member) turn(number uint64) turn {
+	if m != nil && number > 0 {
+		return turn{m.id, m.epoch, number}
+	}
+	return turn{}
+}
+
+// judge looks at one position that a member commits, or somebody from outside, where m
+// is nil: by itself, or in a transaction of the producer.
+func (s *shard) judge(g *group, m *member, by turn, producer record.ProducerID, o message.GroupOffset) message.Code {
+	if code := s.home.checkOffset(o); code != message.None || m == nil {
+		return code
+	}
+	switch {
+	case !m.mayCommit(o.ID):
+		return message.StaleMemberEpoch
+	case g.offsets[o.ID].by.after(by) || g.pending[producer][o.ID].position.by.after(by):
+		return message.OutOfOrderSequence
+	}
+	return message.None
 }
 
 // committer finds who commits; nil with None is somebody from outside.

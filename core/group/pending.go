@@ -17,7 +17,9 @@ import (
 // was verified before (KIP-890).
 
 // pend decides a CommitTransactionOffsets whose transaction is known to go on. It
-// is fenced as a CommitOffsets is (KIP-447).
+// is fenced as a CommitOffsets is (KIP-447). Unlike there, all of its positions are
+// taken or none: a transaction that commits after all, whatever its producer was
+// told, must not move half of them.
 func (s *shard) pend(now message.Now, r *message.CommitTransactionOffsets) message.Reply {
 	g := s.state.groups[r.Group]
 	m, no := s.mayPend(g, r)
@@ -25,24 +27,32 @@ func (s *shard) pend(now message.Now, r *message.CommitTransactionOffsets) messa
 		return message.Fail(r, no.Code, no.Detail)
 	}
 	reply := &message.CommitTransactionOffsetsReply{Offsets: make([]message.CommittedOffset, len(r.Offsets))}
-	var by turn
-	if m != nil && r.Number > 0 {
-		by = turn{m.id, r.MemberEpoch, r.Number}
-	}
+	by := m.turn(r.Number)
 	for i, o := range r.Offsets {
-		code := s.home.checkOffset(o)
-		switch {
-		case code != message.None:
-		case m != nil && !m.mayCommit(o.ID):
-			code = message.StaleMemberEpoch
-		case m != nil && (g.offsets[o.ID].by.after(by) || g.pending[r.ID][o.ID].position.by.after(by)):
-			code = message.OutOfOrderSequence
-		default:
-			g = s.made(now, r.Group, g)
-			v := pendingValue{r.Epoch, offsetValue{offset: o.Offset, leaderEpoch: o.LeaderEpoch, note: o.Note, at: now.Wall, by: by}}
-			s.writePending(g, r.ID, o.ID, v)
-		}
+		code := s.judge(g, m, by, r.ID, o)
 		reply.Offsets[i] = message.CommittedOffset{ID: o.ID, Code: code}
+		if code != message.None && reply.Code == message.None {
+			no := ledger.Refused(code, "position %d for partition %v is refused: %v; none of the %d is part of the transaction", o.Offset, o.ID, code, len(r.Offsets))
+			reply.Code, reply.Detail = no.Code, no.Detail
+		}
+	}
+	if reply.Code != message.None {
+		return noneTaken(reply)
+	}
+	g = s.made(now, r.Group, g)
+	for _, o := range r.Offsets {
+		v := pendingValue{r.Epoch, offsetValue{offset: o.Offset, leaderEpoch: o.LeaderEpoch, note: o.Note, at: now.Wall, by: by}}
+		s.writePending(g, r.ID, o.ID, v)
+	}
+	return reply
+}
+
+// noneTaken says of the positions that were in order that they are not taken either.
+func noneTaken(reply *message.CommitTransactionOffsetsReply) message.Reply {
+	for i := range reply.Offsets {
+		if reply.Offsets[i].Code == message.None {
+			reply.Offsets[i].Code = message.OperationNotAttempted
+		}
 	}
 	return reply
 }

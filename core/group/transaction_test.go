@@ -161,8 +161,14 @@ func TestTheMemberIsFencedInATransactionToo(t *testing.T) {
 
 	both := request(a, ids[0], 1)
 	both.Offsets = append(both.Offsets, message.GroupOffset{ID: ids[1]}, message.GroupOffset{ID: ids[0], Note: "long"})
-	require.Equal(t, []message.CommittedOffset{{ID: ids[0]}, {ID: ids[1], Code: message.StaleMemberEpoch}, {ID: ids[0], Code: message.OffsetMetadataTooLarge}},
-		b.pending(both).Offsets, "z has the other one")
+	require.Equal(t, &message.CommitTransactionOffsetsReply{
+		Code:   message.StaleMemberEpoch,
+		Detail: fmt.Sprintf("position 0 for partition %v is refused: STALE_MEMBER_EPOCH; none of the 3 is part of the transaction", ids[1]),
+		Offsets: []message.CommittedOffset{
+			{ID: ids[0], Code: message.OperationNotAttempted}, {ID: ids[1], Code: message.StaleMemberEpoch}, {ID: ids[0], Code: message.OffsetMetadataTooLarge},
+		},
+	}, b.pending(both), "z has the other one")
+	require.Equal(t, message.None, b.stable("g"), "nothing is pending")
 
 	waiting := request(z, ids[1], 4)
 	waiting.ID, waiting.TransactionalID = 10, "t10"
@@ -171,6 +177,26 @@ func TestTheMemberIsFencedInATransactionToo(t *testing.T) {
 	z.beat()
 	b.verified(message.None)
 	require.Equal(t, message.UnknownMemberID, b.answer(held).(*message.CommitTransactionOffsetsReply).Code, "it has left in between")
+}
+
+// Who commits all the same what was refused in part moves nothing. What was taken before,
+// as a whole, is moved.
+func TestPositionsOfATransactionAreTakenTogether(t *testing.T) {
+	b := newBench(t, Config{MaxNote: 3})
+	ids := parts(b.topic("orders", 2), 0, 1)
+	whole := enlisting("g", 9, 3, ids[0], 4)
+	require.Equal(t, &message.CommitTransactionOffsetsReply{Offsets: []message.CommittedOffset{{ID: ids[0]}}}, b.pending(whole))
+	half := enlisting("g", 9, 3, ids[0], 7)
+	half.Offsets = append(half.Offsets, message.GroupOffset{ID: ids[1], Offset: 8, Note: "long"})
+	require.Equal(t, []message.CommittedOffset{{ID: ids[0], Code: message.OperationNotAttempted}, {ID: ids[1], Code: message.OffsetMetadataTooLarge}},
+		b.pending(half).Offsets)
+	require.Equal(t, message.None, b.resolve(9, 4, 1, true))
+	require.Equal(t, record.Offset(4), b.position("g", ids[0]))
+	require.Equal(t, message.NoOffset, b.position("g", ids[1]))
+
+	alone := b.ask(&message.CommitOffsets{Group: "g", MemberEpoch: -1, Offsets: half.Offsets}).(*message.CommitOffsetsReply)
+	require.Equal(t, []message.CommittedOffset{{ID: ids[0]}, {ID: ids[1], Code: message.OffsetMetadataTooLarge}}, alone.Offsets, "outside of transactions each is for itself")
+	require.Equal(t, record.Offset(7), b.position("g", ids[0]))
 }
 
 // A late attempt is known by its number, and what its member has stored since is

@@ -76,6 +76,7 @@ const (
 	TransactionalIDNotFound
 	UnstableOffsetCommit
 	TransactionAbortable
+	OperationNotAttempted
 	codeCount
 )
 
@@ -102,7 +103,7 @@ var codeNames = [codeCount]string{
 	"NO_REASSIGNMENT_IN_PROGRESS", "INVALID_TXN_STATE", "PRODUCER_FENCED",
 	"INVALID_PRODUCER_ID_MAPPING", "CONCURRENT_TRANSACTIONS", "INVALID_TRANSACTION_TIMEOUT",
 	"TRANSACTION_COORDINATOR_FENCED", "TRANSACTIONAL_ID_NOT_FOUND", "UNSTABLE_OFFSET_COMMIT",
-	"TRANSACTION_ABORTABLE",
+	"TRANSACTION_ABORTABLE", "OPERATION_NOT_ATTEMPTED",
 }
 
 // String is the code's name in Kafka's spelling.

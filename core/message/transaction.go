@@ -47,7 +47,9 @@ type CommitTransactionOffsets struct {
 	Number          uint64
 }
 
-// CommitTransactionOffsetsReply has one entry for each offset.
+// CommitTransactionOffsetsReply has one entry for each offset. They are taken together
+// or not at all: when one cannot be, Code and Detail say why, its entry has the code as
+// well, and those that were in order have OperationNotAttempted.
 type CommitTransactionOffsetsReply struct {
 	Code    Code
 	Detail  string
