@@ -21,9 +21,10 @@ var (
 	// ever will be. The client goes on.
 	ErrAbortable = errors.New("client: the transaction was aborted")
 	// ErrFenced: the client makes no more transactions: another one has taken its
-	// transactional id, or a transaction was open for longer than its limit. Close
-	// it; Dial again if this process is still the one to go on. It is ErrFatal, too.
-	ErrFenced = errors.New("client: another client has taken the transactional id")
+	// transactional id, or a transaction was open for longer than its limit, or the id
+	// expired. The error's text says which, when its coordinator was asked. Close it;
+	// Dial again if this process is still the one to go on. It is ErrFatal, too.
+	ErrFenced = errors.New("client: its transactional id is not its own any more")
 	// ErrFatal: the client makes no more transactions, for one of the causes of
 	// ErrFenced, or because the cluster has answered the end of a transaction with what
 	// a client can do nothing about: then nobody has taken its id. Close it.

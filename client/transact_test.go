@@ -144,7 +144,7 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 	fill(t, f, 1)
 	ctx, c := worker(t, f)
 	records := inputs(t, ctx, c, 1)
-	f.transactions.refuse[message.KindProduce] = message.TransactionAbortable
+	f.transactions.refuse[message.KindProduce] = message.InvalidProducerEpoch
 	calls := 0
 	require.NoError(t, c.Transact(ctx, func(tx *client.Tx) error { calls++; return copyTo(tx, records) }))
 	require.Equal(t, 2, calls)

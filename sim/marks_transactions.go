@@ -72,11 +72,9 @@ func (w *World) markFenced(u *user, x *transaction, code message.Code) {
 func (w *World) markTransaction(m message.Message) {
 	switch m := m.(type) {
 	case *message.AddedToTransaction:
-		switch m.Code {
-		case message.ConcurrentTransactions:
-			w.mark(markHeldForEnd)
-		case message.ProducerFenced, message.InvalidProducerEpoch, message.InvalidTxnState:
-			w.mark(markLateRecordRefused)
+		w.markAddition(m.Code)
+		for _, other := range m.Others {
+			w.markAddition(other.Code)
 		}
 	case *message.WroteMarkers:
 		for i := range m.Results {
@@ -92,6 +90,16 @@ func (w *World) markTransaction(m message.Message) {
 		if len(m.Offsets) > 0 && m.Offsets[0].Code == message.UnstableOffsetCommit {
 			w.mark(markPendingKept)
 		}
+	}
+}
+
+// markAddition notes what a coordinator tells of a partition that is to take part.
+func (w *World) markAddition(code message.Code) {
+	switch code {
+	case message.ConcurrentTransactions:
+		w.mark(markHeldForEnd)
+	case message.ProducerFenced, message.InvalidProducerEpoch:
+		w.mark(markLateRecordRefused)
 	}
 }
 

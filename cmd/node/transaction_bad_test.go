@@ -47,6 +47,8 @@ func TestWhatProducersOfTransactionsDoWrong(t *testing.T) {
 	err := h.goOn()
 	require.ErrorIs(t, err, client.ErrFenced)
 	require.ErrorIs(t, err, message.ProducerFenced)
+	require.ErrorContains(t, err, "another producer has taken the transactional id")
+	require.NotContains(t, err.Error(), "took longer")
 	require.ErrorIs(t, one(older, "again"), client.ErrFenced, "for good")
 	committed("of the newer\n")
 
@@ -57,7 +59,11 @@ func TestWhatProducersOfTransactionsDoWrong(t *testing.T) {
 		d, err := admin.DescribeTransaction(t.Context(), "slow")
 		return err == nil && d.State == "CompleteAbort"
 	}, 20*time.Second, 20*time.Millisecond)
-	require.ErrorIs(t, h.goOn(), client.ErrFenced)
+	err = h.goOn()
+	require.ErrorIs(t, err, client.ErrFenced)
+	require.ErrorIs(t, err, message.ProducerFenced)
+	require.ErrorContains(t, err, "its transaction took longer than 300 ms, and was aborted")
+	require.NotContains(t, err.Error(), "another")
 	require.ErrorIs(t, one(slow, "again"), client.ErrFenced)
 	committed("of the newer\n")
 

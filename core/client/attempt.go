@@ -129,7 +129,8 @@ func (a *Attempt) aborted(e *Error) Verdict {
 	return v
 }
 
-// mayPass says that the cause of an abort may be gone when the same is tried again.
+// mayPass says that the cause of an abort may be gone when the same is tried again. It
+// will not be after TransactionAbortable: that a transaction has too many partitions.
 func mayPass(e *Error) bool {
 	why := e.Problem
 	if why == Abortable {
@@ -140,7 +141,7 @@ func mayPass(e *Error) bool {
 		return true
 	case Refused:
 		switch e.Code {
-		case message.InvalidProducerEpoch, message.OutOfOrderSequence, message.UnknownProducerID, message.InvalidTxnState, message.TransactionAbortable:
+		case message.InvalidProducerEpoch, message.OutOfOrderSequence, message.UnknownProducerID, message.InvalidTxnState:
 			return true
 		}
 		return e.Code.Retriable()

@@ -18,7 +18,7 @@ func TestAnAttemptSaysWhatComesNext(t *testing.T) {
 		return &Error{Problem: Abortable, Because: p, Code: code, Detail: "why"}
 	}
 	left := func(detail string) *Error { return &Error{Problem: TimedOut, Detail: detail} }
-	refusedCommit := &Result{Outcome: NotDone, Err: because(Refused, message.TransactionAbortable)}
+	refusedCommit := &Result{Outcome: NotDone, Err: because(Refused, message.InvalidTxnState)}
 	unknown := &Result{Outcome: Unknown, Err: &Error{Problem: TimedOut}}
 	for _, c := range []struct {
 		story string
@@ -38,6 +38,8 @@ func TestAnAttemptSaysWhatComesNext(t *testing.T) {
 			Verdict{Next: ToTryAgain, Abort: true, Outcome: NotDone, Err: &Error{Problem: Abortable, Because: TimedOut}}},
 		{"a partition without a leader passes", func(a *Attempt) Verdict { a.Added(no(Refused, message.LeaderNotAvailable)); return a.Filled() },
 			Verdict{Next: ToTryAgain, Abort: true, Outcome: NotDone, Err: because(Refused, message.LeaderNotAvailable)}},
+		{"too many partitions for one transaction do not", func(a *Attempt) Verdict { a.Added(no(Refused, message.TransactionAbortable)); return a.Filled() },
+			Verdict{Next: ToRewind, Abort: true, Outcome: NotDone, Err: because(Refused, message.TransactionAbortable)}},
 		{"a topic of a bad name does not", func(a *Attempt) Verdict { a.Added(no(Refused, message.InvalidTopic)); return a.Filled() },
 			Verdict{Next: ToRewind, Abort: true, Outcome: NotDone, Err: because(Refused, message.InvalidTopic)}},
 		{"the records are another member's now", func(a *Attempt) Verdict { a.Added(no(NotOwned, 0)); return a.Filled() },

@@ -215,7 +215,7 @@ func (t *transactor) failed(e *Error) {
 	switch {
 	case t.phase != open && t.phase != gathering || t.failure != nil || t.fatal != nil:
 	case over(e.Code):
-		t.fence(e.Code, e.Detail)
+		t.fence(e.Code, anyOfThese+e.Detail)
 	default:
 		t.failure = e
 	}
@@ -229,10 +229,15 @@ func over(code message.Code) bool {
 	return code == message.ProducerFenced || code == message.InvalidProducerIDMapping
 }
 
+// anyOfThese is what can be said when a partition's leader, or a group's coordinator,
+// tells that a producer is over: it has the code from the transaction's coordinator,
+// and no more. When that is asked itself it says which it is.
+const anyOfThese = "another one has taken the id, or a transaction was open for too long, or the id expired: "
+
 // fence ends the producer.
 func (t *transactor) fence(code message.Code, detail string) {
 	t.fatal = &Error{Problem: Fenced, Code: code, Detail: fmt.Sprintf(
-		"the producer of transactional id %q is over: another one has taken the id, or a transaction was open for too long, or the id expired: make a new client: %s",
+		"the producer of transactional id %q is over: make a new client: %s",
 		t.c.cfg.TransactionalID, detail)}
 	t.failBegin(t.fatal)
 }

@@ -17,9 +17,10 @@ const (
 	kindTransaction = 2 // 1 is a mark of the ledger
 	// Versions of the value. A reader must refuse a higher one: it was written by a
 	// newer release. What has no incarnation, and with which nothing waits, is written
-	// as before there were any.
+	// as before there were any; and so is an id of which no transaction took too long.
 	valuePlain   = 0
-	valueVersion = 1 // ends with the incarnation, and with what waits
+	valueWaiting = 1 // ends with the incarnation, and with what waits
+	valueVersion = 2 // and with the transaction that took too long
 )
 
 var (
@@ -42,8 +43,11 @@ func (c change) AppendValue(b []byte) []byte {
 
 func (v *value) append(b []byte) []byte {
 	version := byte(valueVersion)
-	if v.incarnation == 0 && len(v.waiting) == 0 {
-		version = valuePlain
+	if v.overrun.limit == 0 {
+		version = valueWaiting
+		if v.incarnation == 0 && len(v.waiting) == 0 {
+			version = valuePlain
+		}
 	}
 	b = append(b, version, byte(v.phase))
 	b = v.now.append(b)
@@ -56,7 +60,11 @@ func (v *value) append(b []byte) []byte {
 	if version == valuePlain {
 		return b
 	}
-	return appendPartitions(pack.Uint(b, v.incarnation), v.waiting)
+	b = appendPartitions(pack.Uint(b, v.incarnation), v.waiting)
+	if version == valueWaiting {
+		return b
+	}
+	return pack.Int(v.overrun.by.append(b), int64(v.overrun.limit))
 }
 
 func (i Identity) append(b []byte) []byte {
@@ -102,6 +110,9 @@ func decode(k, v []byte) (change, error) {
 	c.value = readValue(&r)
 	if version > valuePlain {
 		c.incarnation, c.waiting = r.Uint(), readPartitions(&r)
+	}
+	if version > valueWaiting {
+		c.overrun = overrun{readIdentity(&r), message.Duration(r.Int())}
 	}
 	if err := end(&r); err != nil {
 		return change{}, fmt.Errorf("the value %w", err)
@@ -158,7 +169,7 @@ func (v *value) valid() bool {
 	}
 	open := v.phase == Ongoing || v.phase.prepared()
 	waits := len(v.waiting) == 0 || v.phase.prepared() || v.phase.complete()
-	return v.phase >= Empty && v.phase <= CompleteAbort && open == (len(v.partitions) > 0) && waits
+	return v.phase >= Empty && v.phase <= CompleteAbort && open == (len(v.partitions) > 0) && waits && v.overrun.limit >= 0
 }
 
 func isSet(list []record.PartitionID) bool {

@@ -20,6 +20,7 @@ func samples() []change {
 			waiting: []record.PartitionID{two},
 		}},
 		{name: "payments", value: value{phase: CompleteAbort, now: Identity{7, 2}, next: -1, ended: Identity{7, 1}, timeout: message.Second, started: -1}},
+		{name: "slow", value: value{phase: Empty, now: Identity{7, 3}, next: -1, ended: nobody, timeout: message.Second, started: -1, overrun: overrun{Identity{7, 1}, 64}}},
 		{name: "orders", gone: true},
 	}
 }
@@ -47,7 +48,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 		Timeout: message.Second, Started: 1_700_000_000_000, Updated: 1_700_000_000_001, Partitions: []record.PartitionID{one, two, three},
 		Waiting: []record.PartitionID{two}, Incarnation: 300,
 	}, back[1])
-	require.Equal(t, Transaction{TransactionalID: "orders"}, back[3])
+	require.Equal(t, Transaction{TransactionalID: "orders"}, back[4])
 }
 
 // The bytes are in logs for ever.
@@ -60,6 +61,10 @@ func TestTheFormatStays(t *testing.T) {
 	plain.incarnation, plain.waiting = 0, nil
 	_, v = encoded(plain)
 	require.Equal(t, "\x00"+fields, string(v))
+	late := samples()[1]
+	late.overrun = overrun{Identity{101, 32760}, 64}
+	_, v = encoded(late)
+	require.Equal(t, "\x02"+fields+"\xac\x02\x01\x05\x01"+"\xca\x01\xf0\xff\x03\x80\x01", string(v))
 }
 
 func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {
@@ -69,8 +74,10 @@ func TestWhatThisReleaseDoesNotWriteIsRefused(t *testing.T) {
 		"unknown kind":    {"\x03\x01a", good + "\x00", "the key has kind 3, which this release does not know"},
 		"key too long":    {"\x02\x01ab", good + "\x00", "the key has bytes behind its end"},
 		"long number":     {"\x02\x81\x00a", good + "\x00", "the key holds what this release does not write"},
-		"newer value":     {"\x02\x01a", "\x02\x00", "the value has version 2, which this release does not know"},
+		"newer value":     {"\x02\x01a", "\x03\x00", "the value has version 3, which this release does not know"},
 		"who it is not":   {"\x02\x01a", "\x01" + good[1:] + "\x00\x00\x00", "the value holds what this release does not write"},
+		"took no time":    {"\x02\x01a", "\x02" + good[1:] + "\x00\x07\x00\x02\x00\x00", "the value holds what this release does not write"},
+		"took less":       {"\x02\x01a", "\x02" + good[1:] + "\x00\x07\x00\x02\x00\x01", "the value holds what this release does not write"},
 		"waits for none":  {"\x02\x01a", "\x01" + good[1:] + "\x00\x07\x01\x05\x00", "the value holds what this release does not write"},
 		"waits unsorted":  {"\x02\x01a", "\x01\x05" + good[2:] + "\x00\x07\x02\x05\x01\x00\x00", "the value holds what this release does not write"},
 		"cut short":       {"\x02\x01a", "\x01" + good[1:] + "\x00", "the value pack: the bytes end within a value"},

@@ -11,7 +11,7 @@ import (
 
 // Config bounds what transactions may do. Zero fields mean the default.
 type Config struct {
-	Timeout       message.Duration // of transactions whose producer names none; 60 s
+	Timeout       message.Duration // of transactions whose producer names none, when MaxTimeout is not shorter; 60 s
 	MaxTimeout    message.Duration // 15 min (transaction.max.timeout.ms)
 	Expiration    message.Duration // life of a transactional id that nobody uses; 7 days (transactional.id.expiration.ms)
 	MarkerRetry   message.Duration // until markers that are not answered are sent again; 1 s
@@ -38,16 +38,15 @@ func (c Config) withDefaults() Config {
 	c.HoldTime = cmp.Or(c.HoldTime, 5*message.Second)
 	c.LastEpoch = cmp.Or(c.LastEpoch, math.MaxInt16)
 	c.Gather = cmp.Or(c.Gather, message.Millisecond)
-	c.Timeout = min(c.Timeout, c.MaxTimeout)
 	c.Ledger.Topic = TopicName
 	return c
 }
 
-// SetTiming takes other settings, as in Config; zero values mean the default. A
-// transaction that is open keeps the time that it has.
+// SetTiming takes another MaxTimeout and Expiration, as in Config; zero values mean
+// the default. A transaction that is open keeps the time that it has.
 func (c *Coordinator) SetTiming(now message.Now, longest, expiration message.Duration) {
 	cfg := c.cfg
-	cfg.Timeout, cfg.MaxTimeout, cfg.Expiration = 0, longest, expiration
+	cfg.MaxTimeout, cfg.Expiration = longest, expiration
 	before := c.cfg.Expiration
 	c.cfg = cfg.withDefaults()
 	if c.cfg.Expiration == before {

@@ -10,7 +10,8 @@
 //
 // Each transaction has a producer epoch of its own (KIP-890). It begins when the
 // leader of a partition asks to add that partition, before it takes the first
-// record: a client cannot add any. It ends with a decision, PrepareCommit or
+// record, or the coordinator of a group before it keeps the first position: a
+// client cannot add any. It ends with a decision, PrepareCommit or
 // PrepareAbort, which is one record; from the moment at which that record is
 // committed the outcome is certain, and the client is told. Then markers go to
 // the leaders of all partitions, again and again until each has it in its

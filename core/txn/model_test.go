@@ -2,6 +2,7 @@ package txn
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,10 +30,16 @@ type producer struct {
 	since  message.Time // when the present epoch began, at the earliest
 }
 
-// fenced takes in that the producer is out, which must have a reason.
-func (w *world) fenced(p *producer) {
+// fenced takes in that the producer is out, which must have the reason that is told,
+// if one is.
+func (w *world) fenced(p *producer, told string) {
 	late := w.now.Mono.Sub(p.since) >= 10*message.Second
 	require.True(w.rt, p.rival || late, "%s with %v is fenced without a reason", p.name, p.who)
+	if told != "" {
+		tooLong := strings.Contains(told, "took longer")
+		require.NotEqual(w.rt, tooLong, strings.Contains(told, "another producer"), "one reason: %s", told)
+		require.True(w.rt, tooLong && late || !tooLong && p.rival, "%s with %v: %s", p.name, p.who, told)
+	}
 	p.ready, p.self = false, 0
 }
 
@@ -118,7 +125,7 @@ func (w *world) listen() {
 					p.took = append(p.took, id) // else its leader refuses the records: there is a marker
 				}
 			case message.ProducerFenced:
-				w.fenced(p)
+				w.fenced(p, "")
 			default:
 				require.True(w.rt, code.Retriable(), "%v to %v", code, p)
 			}
@@ -153,7 +160,7 @@ func (w *world) hear(p *producer) {
 			require.Empty(w.rt, p.took, "records of a transaction that is said to have none")
 			p.ending = false
 		case message.ProducerFenced:
-			w.fenced(p)
+			w.fenced(p, r.Detail)
 		default:
 			require.True(w.rt, r.Code.Retriable(), "%v to %v", r, p)
 		}

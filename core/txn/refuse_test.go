@@ -22,7 +22,7 @@ func TestWhatCannotBeAskedForIsRefused(t *testing.T) {
 		{&message.InitProducerID{}, message.InvalidRequest, "a transactional id has 1 to 249 bytes; this one has 0"},
 		{&message.InitProducerID{TransactionalID: long}, message.InvalidRequest, "a transactional id has 1 to 249 bytes; this one has 250"},
 		{&message.InitProducerID{TransactionalID: "x", Timeout: 16 * message.Minute}, message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to 900000 ms; 960000 ms are asked for"},
-		{&message.InitProducerID{TransactionalID: "x", Timeout: -1}, message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to 900000 ms; 0 ms are asked for"},
+		{&message.InitProducerID{TransactionalID: "x", Timeout: -1}, message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to 900000 ms; -1 ns are asked for"},
 	} {
 		require.Equal(t, message.Fail(c.ask, c.code, c.detail), b.ask(c.ask))
 	}
@@ -34,7 +34,9 @@ func TestWhatCannotBeAskedForIsRefused(t *testing.T) {
 	}{
 		{"orders", Identity{101, 1}, message.InvalidProducerEpoch, "producer 101 is at epoch 0; nobody was given 1"},
 		{"orders", Identity{7, 0}, message.InvalidProducerIDMapping, "the transactional id belongs to producer 101, not to 7"},
-		{"orders", nobody, message.ProducerFenced, "producer -1 with epoch -1 is fenced: another producer has taken the transactional id, or the transaction took longer than 10000 ms"},
+		{"orders", nobody, message.InvalidRequest, "producer -1 with epoch -1: a transaction needs the id and the epoch that its coordinator gave out"},
+		{"orders", Identity{101, -1}, message.InvalidRequest, "producer 101 with epoch -1: a transaction needs the id and the epoch that its coordinator gave out"},
+		{"payments", nobody, message.InvalidRequest, "producer -1 with epoch -1: a transaction needs the id and the epoch that its coordinator gave out"},
 		{"payments", who, message.InvalidProducerIDMapping, "the transactional id is not known, or was not used for so long that it expired: ask for a producer id again"},
 	} {
 		for _, commit := range []bool{true, false} {

@@ -75,16 +75,22 @@ func (c *Coordinator) serves(name string) (*shard, *ledger.Refusal) {
 
 // stranger refuses a producer whose turn it is not.
 func stranger(e *entry, who Identity) *ledger.Refusal {
+	if who.ID < 0 || who.Epoch < 0 { // nobody's: what was never given cannot be fenced
+		return ledger.Refused(message.InvalidRequest, "producer %d with epoch %d: a transaction needs the id and the epoch that its coordinator gave out", who.ID, who.Epoch)
+	}
 	if e == nil {
 		return ledger.Refused(message.InvalidProducerIDMapping, "the transactional id is not known, or was not used for so long that it expired: ask for a producer id again")
 	}
 	turn := e.turn()
-	switch code := e.standing(who); code {
-	case message.None:
+	code := e.standing(who)
+	switch {
+	case code == message.None:
 		return nil
-	case message.ProducerFenced:
-		return ledger.Refused(code, "producer %d with epoch %d is fenced: another producer has taken the transactional id, or the transaction took longer than %d ms", who.ID, who.Epoch, e.timeout/message.Millisecond)
-	case message.InvalidProducerEpoch:
+	case code == message.ProducerFenced && e.overrun.limit > 0 && e.overrun.by == who:
+		return ledger.Refused(code, "producer %d with epoch %d is fenced: its transaction took longer than %d ms, and was aborted", who.ID, who.Epoch, e.overrun.limit/message.Millisecond)
+	case code == message.ProducerFenced:
+		return ledger.Refused(code, "producer %d with epoch %d is fenced: another producer has taken the transactional id", who.ID, who.Epoch)
+	case code == message.InvalidProducerEpoch:
 		return ledger.Refused(code, "producer %d is at epoch %d; nobody was given %d", who.ID, turn.Epoch, who.Epoch)
 	default:
 		return ledger.Refused(code, "the transactional id belongs to producer %d, not to %d", turn.ID, who.ID)
@@ -100,13 +106,17 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 	timeout := m.Timeout
 	switch {
 	case timeout == 0:
-		timeout = cfg.Timeout
-	case timeout < message.Millisecond || timeout > cfg.MaxTimeout:
+		timeout = min(cfg.Timeout, cfg.MaxTimeout)
+	case timeout < message.Millisecond:
+		return nil, ledger.Refused(message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to %d ms; %d ns are asked for",
+			cfg.MaxTimeout/message.Millisecond, timeout)
+	case timeout > cfg.MaxTimeout:
 		return nil, ledger.Refused(message.InvalidTransactionTimeout, "a transaction may be open for 1 ms to %d ms; %d ms are asked for",
 			cfg.MaxTimeout/message.Millisecond, timeout/message.Millisecond)
 	}
 	e := s.state.entries[m.TransactionalID]
 	who := Identity{record.NoProducerID, 0}
+	var last overrun
 	if e != nil {
 		again := m.Incarnation != 0 && m.Incarnation == e.incarnation
 		switch {
@@ -115,12 +125,13 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 		case again:
 			return nil, ledger.Refused(message.InvalidTxnState, "this producer has its identity already, and has begun a transaction with it: the question comes late, and changes nothing")
 		case e.phase == Ongoing:
-			s.abort(now, e)
+			s.abort(now, e, e.overrun)
 			return nil, ledger.Refused(message.ConcurrentTransactions, "the transaction that an earlier producer left open is being aborted; try again")
 		case e.phase.prepared():
 			return nil, ledger.Refused(message.ConcurrentTransactions, "the end of the transaction before is being written; try again")
 		}
 		who = Identity{e.now.ID, e.now.Epoch + 1}
+		last = e.overrun
 	}
 	if e == nil || e.now.Epoch >= cfg.LastEpoch-1 {
 		id, ok := s.home.ids.Take()
@@ -131,7 +142,7 @@ func (s *shard) init(now message.Now, m *message.InitProducerID) (message.Reply,
 	}
 	s.write(now, m.TransactionalID, value{
 		phase: Empty, now: who, next: record.NoProducerID, ended: nobody, timeout: timeout, started: notStarted,
-		incarnation: m.Incarnation,
+		incarnation: m.Incarnation, overrun: last,
 	})
 	return &message.InitProducerIDReply{ID: who.ID, Epoch: who.Epoch}, nil
 }

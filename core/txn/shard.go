@@ -33,11 +33,11 @@ func (s *shard) write(now message.Now, name string, v value) {
 		return
 	}
 	v.updated = now.Wall
-	if e != nil && e.phase == v.phase && v.phase.prepared() {
-		s.Decide(change{name: name, value: v})
+	waits := e != nil && e.phase == v.phase && v.phase.prepared()
+	s.Decide(change{name: name, value: v})
+	if waits {
 		return // more waits for its end, which is under way
 	}
-	s.Decide(change{name: name, value: v})
 	if v.phase.prepared() {
 		s.decided = append(s.decided, name)
 	}
@@ -171,7 +171,7 @@ func (s *shard) Expire(now message.Now, out *ledger.Out) {
 		case len(e.gathering) > 0 && !e.phase.prepared():
 			s.state.timers.Set(&e.timer, e.gatherUntil)
 		case e.phase == Ongoing:
-			s.abort(now, e)
+			s.abort(now, e, overrun{e.now, e.timeout})
 		case e.phase.prepared():
 			s.round(now, e)
 		case e.updated+milliseconds(s.home.cfg.Expiration) <= now.Wall:
@@ -183,9 +183,11 @@ func (s *shard) Expire(now message.Now, out *ledger.Out) {
 	s.follow(now, out)
 }
 
-// abort is a decision of the coordinator's own: the producer is fenced.
-func (s *shard) abort(now message.Now, e *entry) {
+// abort is a decision of the coordinator's own: the producer is fenced. last is what
+// took too long, by now.
+func (s *shard) abort(now message.Now, e *entry, last overrun) {
 	v := e.value
+	v.overrun = last
 	v.phase, v.ended = PrepareAbort, nobody
 	v.now.Epoch++
 	s.write(now, e.name, v)

@@ -84,6 +84,14 @@ type value struct {
 	// one before is being written: it begins with them as soon as that is done,
 	// whoever coordinates it then. Sorted.
 	waiting []record.PartitionID
+	overrun overrun
+}
+
+// overrun is the transaction of a transactional id that was aborted last since it took
+// too long: its producer, whenever it asks, is told that, and not that it was replaced.
+type overrun struct {
+	by    Identity
+	limit message.Duration // that it had; 0: there was none
 }
 
 const notStarted record.Timestamp = -1
@@ -207,6 +215,6 @@ func (e *entry) check(next *value) string {
 
 // sameEnd says that two values tell the same of a decision.
 func (v *value) sameEnd(o *value) bool {
-	return v.now == o.now && v.next == o.next && v.ended == o.ended && slices.Equal(v.partitions, o.partitions) &&
+	return v.now == o.now && v.next == o.next && v.ended == o.ended && v.overrun == o.overrun && slices.Equal(v.partitions, o.partitions) &&
 		len(order.Without(v.waiting, o.waiting)) == 0
 }

@@ -205,10 +205,23 @@ func TestATransactionBeyondItsTimeIsAborted(t *testing.T) {
 	require.Equal(t, "CompleteAbort", b.phase("orders"), "time counts from the first partition")
 	require.Equal(t, []marker{{Identity{101, 1}, false, 1}}, b.parts[two].markers)
 	require.Equal(t, message.ProducerFenced, b.add("orders", who, one))
-	r := b.finish("orders", who, true)
-	require.Equal(t, message.ProducerFenced, r.Code)
-	require.Equal(t, "producer 101 with epoch 0 is fenced: another producer has taken the transactional id, or the transaction took longer than 10000 ms", r.Detail)
-	require.Equal(t, Identity{101, 2}, b.identify("orders"))
+	late := "producer 101 with epoch 0 is fenced: its transaction took longer than 10000 ms, and was aborted"
+	fenced := func(who Identity, detail string) {
+		t.Helper()
+		ask := endRequest("orders", who, true)
+		require.Equal(t, message.Fail(ask, message.ProducerFenced, detail), b.ask(ask))
+	}
+	fenced(who, late)
+	require.Equal(t, &message.InitProducerIDReply{ID: 101, Epoch: 2},
+		b.ask(&message.InitProducerID{TransactionalID: "orders", Timeout: message.Minute}), "one that has more time")
+	fenced(who, late)
+	b.add("orders", Identity{101, 2}, one)
+	b.init("orders")
+	fenced(Identity{101, 2}, "producer 101 with epoch 2 is fenced: another producer has taken the transactional id")
+	require.Equal(t, Identity{101, 4}, b.identify("orders"))
+	b.failover()
+	fenced(who, late)
+	fenced(Identity{101, 2}, "producer 101 with epoch 2 is fenced: another producer has taken the transactional id")
 	b.sound()
 }
 
@@ -514,7 +527,7 @@ func (b *bench) payments(who Identity) {
 }
 
 func TestSettingsHoldForWhatComesNext(t *testing.T) {
-	b := newBench(t, Config{})
+	b := newBench(t, Config{Timeout: 40 * message.Second})
 	old := b.identify("payments")
 	require.Equal(t, message.None, b.add("payments", old, one))
 	b.identify("idle")
@@ -524,6 +537,10 @@ func TestSettingsHoldForWhatComesNext(t *testing.T) {
 	b.init0("orders")
 	described := b.ask(&message.DescribeTransaction{TransactionalID: "orders"}).(*message.DescribeTransactionReply)
 	require.Equal(t, 8*message.Second, described.Timeout, "what is not asked for is no longer than the longest")
+	b.c.SetTiming(b.now, message.Minute, message.Minute)
+	b.init0("orders")
+	described = b.ask(&message.DescribeTransaction{TransactionalID: "orders"}).(*message.DescribeTransactionReply)
+	require.Equal(t, 40*message.Second, described.Timeout, "and else what it was from the beginning")
 	b.pass(9999 * message.Millisecond)
 	require.Equal(t, "Ongoing", b.phase("payments"), "what is open keeps its time")
 	b.pass(message.Millisecond)
