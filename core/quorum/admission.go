@@ -23,7 +23,9 @@ import (
 //     journals; so nobody is elected with its help who lacks that.
 //
 // In a new cluster all are empty, and the first start waits for all of them.
-// As long as they are, there is nothing to lose and no term is skipped.
+// As long as they are, there is nothing to lose and no term is skipped. A node whose
+// configuration names nobody else has nobody to ask, and begins a cluster: where there
+// is one that it began and that grew, its configuration must name the others.
 type admission struct {
 	nonce    uint64
 	at       message.Time // next probe

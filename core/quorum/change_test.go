@@ -215,7 +215,9 @@ func TestANodeJoinsWhileAVoterIsDown(t *testing.T) {
 }
 
 // Members change while the network loses and repeats, nodes crash, and fewer
-// than half of the voters lose their disks. Raft's promises hold at every step
+// than half of the voters lose their disks. Whoever gives one of them a new disk names
+// the present voters to it: one that is told of itself alone begins a cluster, as the
+// first of these has done. Raft's promises hold at every step
 // (observe, carry), and in the end all members agree.
 func TestTroubleWhileMembersChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -248,7 +250,7 @@ func TestTroubleWhileMembersChange(t *testing.T) {
 				if !m.down && wiped == message.NoNode && len(c.decided) > 0 && c.canLose(id) {
 					wiped = id
 					c.crash(id)
-					m.disk = nil
+					m.disk, m.file = nil, c.newest().public().Voters
 					c.start(id)
 				}
 			case 7, 8, 9, 10:
@@ -303,11 +305,8 @@ func TestTroubleWhileMembersChange(t *testing.T) {
 	})
 }
 
-// canLose says whether a member's disk may go: it is not one of fewer than three
-// voters, all the others hold their journals and know of it, and no change is under
-// way. Those that left the quorum may know of older sets.
-func (c *club) canLose(id message.NodeID) bool {
-	var newest placed
+// newest are the members by the last change that anybody knows of.
+func (c *club) newest() (newest placed) {
 	for _, n := range c.ids {
 		for _, s := range c.nodes[n].q.journal.sets() {
 			if s.at >= newest.at && len(s.voters) > 0 {
@@ -315,6 +314,14 @@ func (c *club) canLose(id message.NodeID) bool {
 			}
 		}
 	}
+	return newest
+}
+
+// canLose says whether a member's disk may go: it is not one of fewer than three
+// voters, all the others hold their journals and know of it, and no change is under
+// way. Those that left the quorum may know of older sets.
+func (c *club) canLose(id message.NodeID) bool {
+	newest := c.newest()
 	if !newest.has(uint64(id)) || len(newest.voters) < 3 {
 		return false
 	}
@@ -325,4 +332,25 @@ func (c *club) canLose(id message.NodeID) bool {
 		}
 	}
 	return true
+}
+
+// A node that begins with an empty disk, and whose configuration names nobody else,
+// cannot know that there is a cluster already: it begins one. With the present voters
+// in its configuration it joins them, however the cluster began.
+func TestTheFirstVoterOfAClusterThatGrewIsToldOfTheOthers(t *testing.T) {
+	c := newClub(t, 6, 1, Config{})
+	for _, id := range []message.NodeID{2, 3} {
+		c.join(id)
+		c.elect()
+		require.Empty(t, c.change(id, AddLearner))
+		c.promote(id)
+	}
+	v, ok := c.propose(c.elect(), "of three")
+	require.True(t, ok)
+	c.run(10*message.Second, "all have it", func() bool { return c.nodes[1].version() >= v })
+	c.crash(1)
+	c.nodes[1].disk, c.nodes[1].file = nil, c.newest().public().Voters
+	c.start(1)
+	c.run(20*message.Second, "it is back", func() bool { return c.nodes[1].version() >= v })
+	require.Equal(t, []message.NodeID{1, 2, 3}, c.voters())
 }

@@ -46,6 +46,7 @@ type member struct {
 	halted  string
 	down    bool
 	starts  uint64
+	file    []message.NodeID // the voters that its configuration names; nil: the first ones
 }
 
 type letter struct {
@@ -78,6 +79,9 @@ func (c *club) start(id message.NodeID) {
 	m.starts++
 	cfg := c.config
 	cfg.ID = id
+	if m.file != nil {
+		cfg.Voters = m.file
+	}
 	m.q = New(cfg, m.disk, "", c.random.Split(fmt.Sprintf("voter/%d/%d", id, m.starts)), c.now)
 	m.down, m.applied, m.state, m.pending = false, nil, nil, nil
 	m.durable = journal{}
