@@ -145,10 +145,17 @@ func (c *Client) try(ctx context.Context, f func(tx *Tx) error, attempt *protoco
 	case v.Next == protocol.ToCommit:
 		return c.commit(ctx, attempt)
 	case own != nil && own != error(cause):
-		return c.follow(v), own // the cause, and what the caller says about it
+		return c.follow(v), &inWords{own, told(v)} // the cause, and what the caller says about it
 	}
 	return c.follow(v), told(v)
 }
+
+// inWords is a failure of a transaction in the words of the function that makes it up.
+// It is matched by what they wrap, and by what has become of the transaction.
+type inWords struct{ said, is error }
+
+func (e *inWords) Error() string   { return e.said.Error() }
+func (e *inWords) Unwrap() []error { return []error{e.said, e.is} }
 
 // commit asks for the end that commits.
 func (c *Client) commit(ctx context.Context, attempt *protocol.Attempt) (protocol.Next, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -172,6 +173,33 @@ func TestTheLastOfTwoClientsWithOneIdGoesOn(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrFenced)
 	require.NotErrorIs(t, err, client.ErrUnknownOutcome)
 	require.ErrorIs(t, old.Transact(ctx, func(*client.Tx) error { return nil }), client.ErrFenced)
+}
+
+// Whether a record or the end of the transaction is the first to be refused is a matter
+// of time, and whether the function says something about it is its own.
+func TestWhoIsFencedIsToldSoByWhateverIsRefused(t *testing.T) {
+	for code, is := range map[message.Code]error{message.ProducerFenced: client.ErrFenced, message.InvalidTopic: client.ErrAbortable} {
+		for _, says := range []string{"", "copying: "} {
+			f := newFake()
+			fill(t, f, 1)
+			ctx, c := worker(t, f)
+			f.transactions.refuse[message.KindProduce] = code
+			err := c.Transact(ctx, func(tx *client.Tx) error {
+				refused := make(chan error, 1)
+				require.NoError(t, tx.PublishAsync(client.Message{Topic: "orders"}, func(_ client.Receipt, err error) { refused <- err }))
+				require.ErrorIs(t, <-refused, code)
+				err := tx.Publish("orders", nil, nil)
+				require.ErrorIs(t, err, code)
+				if says != "" {
+					err = fmt.Errorf("%s%w", says, err)
+				}
+				return err
+			})
+			require.ErrorIs(t, err, is, says)
+			require.ErrorIs(t, err, code, says)
+			require.True(t, strings.HasPrefix(err.Error(), says), err)
+		}
+	}
 }
 
 func TestACommitWithoutAnAnswerIsUnknown(t *testing.T) {

@@ -120,7 +120,7 @@ func (l *lane) again(moved bool) {
 // will never be in the log, else as unknown.
 func (l *lane) giveUp(b *batch, why Problem) {
 	l.remove(b)
-	e := &Error{Problem: why, Code: b.code}
+	e := &Error{Problem: l.p.c.transactor.means(why, b.code), Code: b.code}
 	outcome := NotDone
 	if b.maybe || b.flying {
 		outcome = Unknown

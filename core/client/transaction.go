@@ -229,6 +229,15 @@ func over(code message.Code) bool {
 	return code == message.ProducerFenced || code == message.InvalidProducerIDMapping
 }
 
+// means is what it means for who makes transactions that something was refused with a
+// code: that the producer is over, whoever is the first to say so.
+func (t *transactor) means(why Problem, code message.Code) Problem {
+	if t.on() && why == Refused && over(code) {
+		return Fenced
+	}
+	return why
+}
+
 // anyOfThese is what can be said when a partition's leader, or a group's coordinator,
 // tells that a producer is over: it has the code from the transaction's coordinator,
 // and no more. When that is asked itself it says which it is.
@@ -320,6 +329,7 @@ func (t *transactor) addOffsets(in AddOffsets) {
 		if t.turn == one.transaction {
 			t.storing--
 			if e != nil {
+				e.Problem = t.means(e.Problem, e.Code)
 				t.failed(e)
 			} else {
 				t.offsets = append(t.offsets, one)

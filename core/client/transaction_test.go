@@ -232,11 +232,11 @@ func TestAGapFailsTheTransaction(t *testing.T) {
 func TestAFencedProducerIsOver(t *testing.T) {
 	for _, code := range []message.Code{message.ProducerFenced, message.InvalidProducerIDMapping} {
 		s := opened(t, nil)
-		s.publish(0, "a")
+		a := s.publish(0, "a")
 		s.metadataIfAsked()
 		c, r := next[*message.Produce](s)
 		s.answer(c, refusal(r, code))
-		for _, op := range []Op{s.publish(0, "b"), s.end(true), s.end(false), s.begin()} {
+		for _, op := range []Op{a, s.publish(0, "b"), s.end(true), s.end(false), s.begin()} {
 			require.Equal(t, Fenced, s.problem(op), code)
 			require.Equal(t, NotDone, s.done[op].Outcome)
 			require.ErrorIs(t, s.done[op].Err, code)
