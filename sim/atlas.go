@@ -180,7 +180,7 @@ func (a *atlas) counts(node int32, id record.PartitionID) bool {
 // spares says whether the cluster can do without a node for ever: each
 // partition keeps a clean copy that is in sync, or eligible, enough replicas for
 // acks=all, and the voters a majority. Settings that take more come through later
-// only by a request of before: the operator takes them back, see relieve.
+// only by a request of before: the operator takes them back, see relief.
 func (a *atlas) spares(node int32) bool {
 	w := a.world
 	image := w.newest()

@@ -86,9 +86,6 @@ func (o *stillLeads) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 // may have an answer of its own, or not: as long as one may be under way, the first
 // counts.
 func (o *stillLeads) asked(w *World, n *Node, r effect.Received) {
-	if o.asks == nil {
-		o.asks = map[otherAsks]askedSince{}
-	}
 	var at otherAsks
 	switch m := r.Msg.(type) {
 	case *message.AddToTransaction:
@@ -97,6 +94,9 @@ func (o *stillLeads) asked(w *World, n *Node, r effect.Received) {
 		at = otherAsks{node: n.id, from: r.From, nr: m.Request}
 	default:
 		return
+	}
+	if o.asks == nil {
+		o.asks = map[otherAsks]askedSince{}
 	}
 	q, again := o.asks[at]
 	if !again {
