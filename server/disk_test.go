@@ -426,6 +426,28 @@ func TestOneAtATimeStepsTheCore(t *testing.T) {
 	b.close()
 }
 
+// What is asked of a node while it starts is answered as soon as it steps its
+// core, whoever comes first.
+func TestAnInboxIsAskedWhileItOpens(t *testing.T) {
+	for range 100 {
+		b := newInbox()
+		asked := make(chan struct{})
+		go b.peek(func() { close(asked) })
+		b.open(func(_ []effect.Input, peeks []func()) bool {
+			for _, peek := range peeks {
+				peek()
+			}
+			return true
+		})
+		select {
+		case <-asked:
+		case <-time.After(patience):
+			t.Fatal("what was asked meanwhile was left behind")
+		}
+		b.close()
+	}
+}
+
 // After a halt nothing is taken any more, and close waits for whoever steps.
 func TestAHaltedInboxTakesNothing(t *testing.T) {
 	b := newInbox()

@@ -51,15 +51,16 @@ func newInbox() *inbox {
 	return b
 }
 
-// open begins to step the core.
+// open begins to step the core. What others put or peek before is kept until
+// then; from when the lock is let go, they may take the turn as well.
 func (b *inbox) open(step func(inputs []effect.Input, peeks []func()) bool) {
-	b.step = step
 	b.helper.Go(func() {
 		for range b.handed {
 			b.turn(0)
 		}
 	})
 	b.mu.Lock()
+	b.step = step
 	if !b.claim() {
 		b.mu.Unlock()
 		return
