@@ -10,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Fate is what became of a mutant.
@@ -43,9 +46,10 @@ type Pack struct {
 }
 
 // NewPack compiles all mutants of a list into one binary, in a folder for what is
-// built, and runs the seeds with none of them switched on. From that it knows
-// which seeds come to which edit: others cannot tell it from the code as it is.
-func NewPack(ctx context.Context, c *Checker, work string, runner SeriesRunner, mutants []Mutant, seeds []uint64) (*Pack, error) {
+// built, and runs the seeds with none of them switched on, in so many processes
+// side by side. From that it knows which seeds come to which edit: others cannot
+// tell it from the code as it is.
+func NewPack(ctx context.Context, c *Checker, work string, runner SeriesRunner, jobs int, mutants []Mutant, seeds []uint64) (*Pack, error) {
 	p := &Pack{mutants: mutants, runner: runner, plain: map[uint64]uint64{}, order: make([][]uint64, len(mutants))}
 	if len(mutants) == 0 {
 		return p, nil
@@ -59,24 +63,33 @@ func NewPack(ctx context.Context, c *Checker, work string, runner SeriesRunner, 
 		return nil, err
 	}
 	p.Build = time.Since(begun)
-	return p, p.look(ctx, seeds)
+	return p, p.look(ctx, jobs, seeds)
 }
 
 // look runs the seeds without an edit.
-func (p *Pack) look(ctx context.Context, seeds []uint64) error {
+func (p *Pack) look(ctx context.Context, jobs int, seeds []uint64) error {
 	lines := map[uint64]Line{}
-	err := p.runner.Series(ctx, p.binary, 0, seeds, func(l Line) bool {
-		p.CPU += l.CPU
-		if l.Failure != nil {
-			p.Failed = append(p.Failed, l.Seed)
-			return true
-		}
-		p.plain[l.Seed], lines[l.Seed] = l.Hash, l
-		return true
-	})
-	if err != nil {
+	var lock sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	for part := range slices.Chunk(seeds, max(1, (len(seeds)+jobs-1)/max(1, jobs))) {
+		group.Go(func() error {
+			return p.runner.Series(ctx, p.binary, 0, part, func(l Line) bool {
+				lock.Lock()
+				defer lock.Unlock()
+				p.CPU += l.CPU
+				if l.Failure != nil {
+					p.Failed = append(p.Failed, l.Seed)
+					return true
+				}
+				p.plain[l.Seed], lines[l.Seed] = l.Hash, l
+				return true
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
+	slices.Sort(p.Failed)
 	for i := range p.order {
 		p.order[i] = promising(i+1, seeds, lines)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,12 +15,15 @@ import (
 // and notes what it was asked.
 type told struct {
 	lines map[int]map[uint64]Line
+	lock  sync.Mutex // seeds without an edit are run side by side
 	asked map[int][]uint64
 }
 
 func (s *told) Series(_ context.Context, _ string, edit int, seeds []uint64, each func(Line) bool) error {
 	for _, seed := range seeds {
+		s.lock.Lock()
 		s.asked[edit] = append(s.asked[edit], seed)
+		s.lock.Unlock()
 		line, ok := s.lines[edit][seed]
 		if !ok {
 			line = s.lines[0][seed]
@@ -51,7 +55,7 @@ func packed(t *testing.T, n int, s *told) *Pack {
 	drawn, err := c.Draw([]string{"core"}, nil, n, 1)
 	require.NoError(t, err)
 	s.asked = map[int][]uint64{}
-	p, err := NewPack(t.Context(), c, t.TempDir(), s, drawn, []uint64{1, 2, 3, 4, 5, 6})
+	p, err := NewPack(t.Context(), c, t.TempDir(), s, 2, drawn, []uint64{1, 2, 3, 4, 5, 6})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{5}, p.Failed)
 	return p

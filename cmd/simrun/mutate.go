@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -54,7 +55,7 @@ nobody noticed.`,
 	c.Flags().IntVar(&m.sample, "sample", 50, "edits to draw")
 	c.Flags().Uint64Var(&m.seed, "seed", 1, "what is drawn; the same seed draws the same edits from the same source")
 	c.Flags().IntVar(&m.budget, "seeds", 1000, "seeds to hunt with")
-	c.Flags().IntVar(&m.jobs, "jobs", 1, "edits hunted side by side")
+	c.Flags().IntVar(&m.jobs, "jobs", 0, "edits hunted side by side; 0: one for each core")
 	c.Flags().StringSliceVar(&m.dirs, "dir", []string{"core", "storage"}, "folders to edit, with those below")
 	c.Flags().StringSliceVar(&m.without, "without", []string{"storage/vfs"}, "folders below those to leave alone: what the simulator replaces, or is made of")
 	c.Flags().DurationVar(&m.limit, "limit", 5*time.Minute, "most processor time for one edit, which counts as a survivor then; 0: none")
@@ -75,6 +76,12 @@ func (m *mutation) run(ctx context.Context, budgeted bool) error {
 	case "", hunt.Blind, hunt.Closed, hunt.Equivalent:
 	default:
 		return fmt.Errorf("--judged %s: it is blind, closed or equivalent", m.judged)
+	}
+	if m.jobs < 0 {
+		return fmt.Errorf("--jobs %d: it is 0, for one on each core, or above", m.jobs)
+	}
+	if m.jobs == 0 {
+		m.jobs = runtime.GOMAXPROCS(0)
 	}
 	if err := writable(m.file); err != nil {
 		return err
@@ -164,7 +171,7 @@ func (m *mutation) hunt(ctx context.Context, checker *hunt.Checker, work string,
 	if err := m.save(sample); err != nil {
 		return err
 	}
-	pack, err := hunt.NewPack(ctx, checker, work, hunt.Processes{}, mutants, hunt.Seeds(sample.Seed, sample.Budget))
+	pack, err := hunt.NewPack(ctx, checker, work, hunt.Processes{}, m.jobs, mutants, hunt.Seeds(sample.Seed, sample.Budget))
 	if err != nil {
 		return err
 	}
@@ -174,7 +181,7 @@ func (m *mutation) hunt(ctx context.Context, checker *hunt.Checker, work string,
 	}
 	fmt.Println()
 	var group errgroup.Group
-	group.SetLimit(max(1, m.jobs))
+	group.SetLimit(m.jobs)
 	var lock sync.Mutex
 	done := 0
 	for k, i := range open {
