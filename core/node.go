@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/controller"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
+	"github.com/tamarack-mq/tamarack/core/marker"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/replica"
@@ -35,8 +36,8 @@ type Node struct {
 
 	offsets      internalTopic // of groups
 	transactions internalTopic // of transactional ids
-	markers      markers
-	alters       uint64 // requests to change in-sync sets so far
+	markers      *marker.Desk  // what this broker writes for coordinators of transactions
+	alters       uint64        // requests to change in-sync sets so far
 	replicaOut   replica.Out
 	groupOut     group.Out
 	txnOut       txn.Out
@@ -66,7 +67,7 @@ func New(cfg Config, found effect.Recovered, random *chance.Stream, now message.
 	n.txns = txn.New(txnConfig(cfg), &n.ids)
 	n.offsets = internalTopic{of: ofGroups, keeper: kept[group.Out]{n.groups, &n.groupOut}}
 	n.transactions = internalTopic{of: ofTransactions, keeper: kept[txn.Out]{n.txns, &n.txnOut}}
-	n.markers = newMarkers()
+	n.markers = marker.New()
 	n.chances = random.Split("controller")
 	if cfg.isVoter() || len(found.Journal) > 0 || found.JournalDamaged != "" {
 		n.controller = controller.New(controllerConfig(cfg), &found, n.chances, now)

@@ -1,12 +1,9 @@
 package core
 
 import (
-	"cmp"
-
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
-	"github.com/tamarack-mq/tamarack/core/order"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/txn"
 	"github.com/tamarack-mq/tamarack/core/verify"
@@ -31,23 +28,6 @@ const (
 func tagged(ticket uint64, of room) uint64 { return ticket<<1 | uint64(of) }
 
 func untagged(number uint64) (uint64, room) { return number >> 1, room(number & 1) }
-
-// markers are those that are being written for transaction coordinators.
-type markers struct {
-	last    uint64
-	waiting map[uint64]wanted // by ticket
-	known   map[wanted]bool   // one that is asked for again is written once
-}
-
-// wanted is one marker of a WriteMarkers.
-type wanted struct {
-	from    message.NodeID
-	run     message.BrokerEpoch
-	request uint64
-	id      record.PartitionID
-}
-
-func newMarkers() markers { return markers{waiting: map[uint64]wanted{}, known: map[wanted]bool{}} }
 
 // verify asks the coordinator of a transaction for a room of this broker. While
 // nobody coordinates it the room is told to ask again later.
@@ -115,60 +95,31 @@ func (n *Node) writeMarkers(now message.Now, from message.NodeID, m *message.Wri
 	if m.Commit {
 		outcome = record.Committed
 	}
-	for _, id := range m.Partitions {
-		want := wanted{from, m.BrokerEpoch, m.Request, id}
-		if n.markers.known[want] {
-			continue // its answer comes
-		}
-		n.markers.last++
-		ticket := n.markers.last
-		n.markers.known[want], n.markers.waiting[ticket] = true, want
-		if n.offsets.id != 0 && id.Topic == n.offsets.id {
-			n.groups.Resolve(now, id.Index, group.Marker{
+	for _, o := range n.markers.Asked(from, m) {
+		if n.offsets.id != 0 && o.Partition.Topic == n.offsets.id {
+			n.groups.Resolve(now, o.Partition.Index, group.Marker{
 				ID: m.ID, Epoch: m.Epoch, CoordinatorEpoch: m.CoordinatorEpoch, Commit: m.Commit,
-			}, ticket, &n.groupOut)
+			}, o.Ticket, &n.groupOut)
 			continue
 		}
-		n.replicas.WriteMarker(now, id, m.ID, m.Epoch, record.Marker{
+		n.replicas.WriteMarker(now, o.Partition, m.ID, m.Epoch, record.Marker{
 			Outcome: outcome, CoordinatorEpoch: m.CoordinatorEpoch,
-		}, ticket, &n.replicaOut)
+		}, o.Ticket, &n.replicaOut)
 	}
 }
 
-// wrote answers for markers whose outcome is known: what belongs to one question
-// and is known at once goes in one message.
+// wrote has the coordinators told of the markers whose outcome is known.
 func (n *Node) wrote(out *effect.Out) {
-	outcomes := map[wanted]*message.WroteMarkers{}
-	take := func(ticket uint64, code message.Code) {
-		w, ok := n.markers.waiting[ticket]
-		if !ok {
-			return
-		}
-		delete(n.markers.waiting, ticket)
-		delete(n.markers.known, w)
-		question := w
-		question.id = record.PartitionID{}
-		answer := outcomes[question]
-		if answer == nil {
-			answer = &message.WroteMarkers{BrokerEpoch: w.run, Request: w.request}
-			outcomes[question] = answer
-		}
-		answer.Results = append(answer.Results, message.MarkerResult{ID: w.id, Code: code})
-	}
 	for _, m := range n.replicaOut.Marked {
-		take(m.Ticket, m.Code)
+		n.markers.Wrote(m.Ticket, m.Code)
 	}
 	for _, r := range n.groupOut.Resolved {
-		take(r.Ticket, r.Code)
+		n.markers.Wrote(r.Ticket, r.Code)
 	}
 	n.replicaOut.Marked, n.groupOut.Resolved = nil, nil
-	for _, question := range order.KeysBy(outcomes, wanted.compare) {
-		out.Send(question.from, outcomes[question])
+	for _, a := range n.markers.Answers() {
+		out.Send(a.To, a.Msg)
 	}
-}
-
-func (w wanted) compare(o wanted) int {
-	return cmp.Or(cmp.Compare(w.from, o.from), cmp.Compare(w.run, o.run), cmp.Compare(w.request, o.request), w.id.Compare(o.id))
 }
 
 // fromTransactions carries out what the transaction coordinator asks for.

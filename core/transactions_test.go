@@ -278,8 +278,7 @@ func TestADecisionOutlivesItsCoordinator(t *testing.T) {
 		p.write("second")
 		p.over(true)
 		for _, h := range c.nodes {
-			require.Empty(t, h.core.markers.waiting)
-			require.Empty(t, h.core.markers.known)
+			require.Zero(t, h.core.markers.Waiting())
 		}
 	}
 }

@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"core/quorum":       {"core/message", "core/effect", "core/pack", "core/chance"},
 	"core/controller":   {"core/quorum", "core/settings", "core/metadata", "core/record", "core/message", "core/effect", "core/chance"},
 	"core/verify":       {"core/record", "core/message", "core/deadline"},
+	"core/marker":       {"core/record", "core/message", "core/order"},
 	"core/ledger":       {"core/record", "core/message"},
 	"core/group":        {"core/ledger", "core/verify", "core/record", "core/message", "core/order", "core/deadline"},
 	"core/txn":          {"core/ledger", "core/record", "core/message", "core/order", "core/deadline", "core/pack"},
