@@ -42,6 +42,28 @@ func (p *partBook) ground(l *logFacts) (common record.Offset, below []record.Hea
 	return common, below, true
 }
 
+// under is the batch that a log had right below an offset, where the others begin that it
+// holds; nil: it is not known. Where it is not known what they were written behind, it is
+// the one that is committed there, unless another one was and has been given up.
+func (p *partBook) under(held []record.Header, first record.Offset) *record.Header {
+	if len(held) > 0 && held[0].BaseOffset == first {
+		if o := p.links.at(linkOf(&held[0])); o != nil && o.previous != (link{}) {
+			if h := oneAt((&logFacts{batches: p.committed}).from(o.previous.base), o.previous); h != nil {
+				return h
+			}
+			return p.formerly(o.previous)
+		}
+	}
+	if slices.ContainsFunc(p.givenUp, func(h record.Header) bool { return h.End() >= first && h.BaseOffset < first }) {
+		return nil
+	}
+	below := (&logFacts{batches: p.committed}).from(first - 1)
+	if len(below) == 0 || below[0].End() != first {
+		return nil
+	}
+	return &below[0]
+}
+
 // formerly is the batch at a link if it was committed and given up, or nil.
 func (p *partBook) formerly(at link) *record.Header {
 	for i := len(p.givenUp) - 1; i >= 0; i-- {

@@ -137,24 +137,38 @@ func (b *book) started(n *Node, found *effect.Recovered) {
 
 // recall takes in that a recovery begins a log below what the account knows of it: of
 // what is retired it forgets the batches, and on the disk they stay as long as their
-// file does. As far as recovery does not show them they are those that are committed
-// there: nothing else is ever retired.
+// file does. Those that recovery does not show are what the ones above them were written
+// behind, as far as that was ever committed: nothing else is ever retired.
 func (r *replicaBook) recall(f *effect.RecoveredLog) {
 	l := &r.disk
 	first := f.End
 	if len(l.batches) > 0 {
 		first = l.batches[0].BaseOffset
 	}
-	for _, older := range [][]record.Header{f.Headers, r.part.committed} {
-		older = (&logFacts{batches: older}).from(f.Start)
-		k := 0
-		for k < len(older) && older[k].End() <= first {
-			k++
+	shown := (&logFacts{batches: f.Headers}).from(f.Start)
+	k := 0
+	for k < len(shown) && shown[k].End() <= first {
+		k++
+	}
+	if k > 0 && shown[k-1].End() == first {
+		l.batches = slices.Concat(shown[:k], l.batches)
+		first = shown[0].BaseOffset
+	}
+	above := l.batches
+	if len(above) == 0 { // what it has lost stood on the same
+		above = r.memory.from(f.End)
+	}
+	var below []record.Header
+	for first > f.Start {
+		h := r.part.under(above, first)
+		if h == nil {
+			break
 		}
-		if k > 0 && older[k-1].End() == first {
-			l.batches = slices.Concat(older[:k], l.batches)
-			first = older[0].BaseOffset
-		}
+		below, above, first = append(below, *h), []record.Header{*h}, h.BaseOffset
+	}
+	if len(below) > 0 {
+		slices.Reverse(below)
+		l.batches = slices.Concat(below, l.batches)
 	}
 }
 

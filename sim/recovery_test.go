@@ -185,3 +185,48 @@ func TestWhatIsRetiredIsFoundAgainWithoutItsMark(t *testing.T) {
 		})
 	}
 }
+
+// "def" was given up for an "x" that is committed in its place. A log that held it, and
+// has retired it, holds it again when its mark is lost, and not the "x".
+func TestWhatIsFoundAgainIsWhatWasThereAndNotWhatIsCommittedInItsPlace(t *testing.T) {
+	a, b, c, x := batch(0, 1, "a"), batch(1, 1, "b"), batch(2, 1, "c"), batch(3, 1, "x")
+	d, e, f := batch(3, 2, "d"), batch(4, 2, "e"), batch(5, 2, "f")
+	for name, it := range map[string]struct {
+		known bool // what the batches of the log were written behind
+		start record.Offset
+		end   record.Offset
+		shown [][]byte
+		knows [][]byte // then
+		holds record.Offset
+	}{
+		"not shown":                    {true, 2, 6, [][]byte{f}, [][]byte{c, d, e, f}, 3},
+		"shown in part":                {true, 2, 6, [][]byte{e, f}, [][]byte{c, d, e, f}, 3},
+		"its end is lost":              {true, 2, 5, nil, [][]byte{c, d, e}, 3},
+		"its end is lost, and more":    {true, 2, 4, nil, nil, 2},
+		"shown, and nobody knows more": {false, 2, 6, [][]byte{e, f}, [][]byte{e, f}, 2},
+		"nobody knows":                 {false, 2, 6, [][]byte{f}, [][]byte{f}, 2},
+		"nobody knows what was lost":   {false, 3, 4, nil, nil, 3},
+		"below all that was given up":  {false, 1, 3, nil, [][]byte{b, c}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, p, behind := surrendering(t)
+			p.written(a, b, c, x)
+			if it.known {
+				p.written(a, b, c, d, e, f)
+			}
+			s.wins(behind, 3)
+			p.committed, p.high = append(p.committed, header(x)), 4
+			r := s.book.replica(1, part)
+			r.retires(5)
+			found := recovered(it.end, it.shown...)
+			found.Start, found.Damage = it.start, "the marks were lost"
+			s.book.started(s.nodes[1], &effect.Recovered{Logs: []effect.RecoveredLog{found}})
+			var knows []record.Header
+			for _, b := range it.knows {
+				knows = append(knows, header(b))
+			}
+			require.Equal(t, knows, append([]record.Header(nil), r.memory.from(it.start)...))
+			require.EqualValues(t, it.holds, r.part.inCommon(&r.memory))
+		})
+	}
+}
