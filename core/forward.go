@@ -13,7 +13,9 @@ const maxForwarded = 1000
 
 // forwards carries admin requests of clients to the controller and brings the
 // answers back. A request is sent once to a controller that may take it; it is
-// sent again only after a NotController, which says that it changed nothing.
+// sent again only after a NotController, which says that it changed nothing. Each
+// sending has a number of its own: a NotController that comes twice, or late, says
+// nothing of the sending that came after it, which another controller may be at work on.
 type forwards struct {
 	patience message.Duration
 	last     uint64      // counted from the incarnation: an answer to an earlier run is none to this one
@@ -21,7 +23,7 @@ type forwards struct {
 }
 
 type forwarded struct {
-	request  uint64
+	request  uint64 // the number of the last sending
 	token    message.Token
 	body     message.Request
 	deadline message.Time
@@ -33,11 +35,15 @@ func (f *forwards) send(now message.Time, token message.Token, r message.Request
 		out.Reply(token, message.Fail(r, message.RequestTimedOut, "too many requests wait for the controller: try again later"))
 		return
 	}
+	f.waiting = append(f.waiting, forwarded{token: token, body: r, deadline: now.Add(f.patience)})
+	f.pass(&f.waiting[len(f.waiting)-1], to, out)
+}
+
+// pass sends a request under a new number.
+func (f *forwards) pass(w *forwarded, to message.NodeID, out *effect.Out) {
 	f.last++
-	f.waiting = append(f.waiting, forwarded{
-		request: f.last, token: token, body: r, deadline: now.Add(f.patience), retry: message.Never,
-	})
-	out.Send(to, &message.Forward{Request: f.last, Body: r})
+	w.request, w.retry = f.last, message.Never
+	out.Send(to, &message.Forward{Request: w.request, Body: w.body})
 }
 
 // answered takes the controller's answer. pause is how long to wait after a
@@ -82,8 +88,7 @@ func (f *forwards) tick(now message.Time, controller message.NodeID, out *effect
 			continue
 		}
 		if now >= w.retry {
-			w.retry = message.Never
-			out.Send(controller, &message.Forward{Request: w.request, Body: w.body})
+			f.pass(&w, controller, out)
 		}
 		kept = append(kept, w)
 	}

@@ -13,7 +13,8 @@ import (
 // taken, whichever coordinator is asked; a controller takes no word of a broker's
 // run that it knows to be replaced; a leader serves no reader that names another
 // leadership than its own; a node takes no answer to a registration that is over,
-// or of another run of it, nor producer ids for a question that it has asked again.
+// or of another run of it, nor producer ids for a question that it has asked again; and
+// what it passes on to a controller it passes on under a number that it has not used.
 //
 // What is up to date is known from what the cluster itself has told, not from
 // what the node that is asked remembers.
@@ -55,8 +56,11 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 	}
 	for _, e := range out {
 		if send, ok := e.(effect.Send); ok {
-			if m, ok := send.Msg.(*message.AllocateProducerIDs); ok {
+			switch m := send.Msg.(type) {
+			case *message.AllocateProducerIDs:
 				o.session(w, n).asked = m.Request
+			case *message.Forward:
+				o.passedOn(w, n, m)
 			}
 			continue
 		}

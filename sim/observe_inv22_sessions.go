@@ -18,6 +18,8 @@ type earlierSession struct {
 
 	asked     uint64        // by which number the run asked for producer ids last
 	own, late []producerIDs // blocks that were an answer to that, and those that were not
+
+	forward uint64 // the number of what the run has passed on to a controller last
 }
 
 // producerIDs is a block of them.
@@ -114,6 +116,21 @@ func (o *staleInert) identified(w *World, n *Node, m *message.InitProducerIDRepl
 			w.fail("INV-22", n.id, "the answer to an older question is taken", "node %d gives a producer the id %d of a block of %d from %d on, which it was given for a question that it had asked again", n.id, m.ID, b.count, b.first)
 			return
 		}
+	}
+}
+
+// passedOn judges that a request is passed on to a controller under a number of its own.
+// Else a copy of the answer to an earlier sending of it would be one to this sending, too:
+// 'I am no controller' would have it sent once more, while a controller carries it out.
+// What nobody waits for has no number.
+func (o *staleInert) passedOn(w *World, n *Node, m *message.Forward) {
+	of := o.session(w, n)
+	switch {
+	case m.Request == 0:
+	case m.Request <= of.forward:
+		w.fail("INV-22", n.id, "an answer to an earlier sending may be taken", "node %d passes %s on under number %d, and it has passed something on under number %d before", n.id, m.Body.Kind(), m.Request, of.forward)
+	default:
+		of.forward = m.Request
 	}
 }
 

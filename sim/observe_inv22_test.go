@@ -118,3 +118,20 @@ func TestProducerIDsForAnOlderQuestionAreNotGivenOut(t *testing.T) {
 	gives(19) // which another run had got
 	s.passed()
 }
+
+func TestARequestIsPassedOnUnderANumberOfItsOwn(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	passes := func(number uint64) {
+		s.step(o, 1, effect.Tick{}, []effect.Effect{effect.Send{To: 2, Msg: &message.Forward{Request: number, Body: &message.DeleteTopic{Name: "t"}}}})
+	}
+	passes(70)
+	passes(0) // nobody waits for what a node asks for itself
+	passes(0)
+	passes(71)
+	s.passed()
+	passes(71)
+	s.refused("INV-22", "node 1 passes DeleteTopic on under number 71, and it has passed something on under number 71 before")
+	o.Started(s.World, s.nodes[1], nil)
+	passes(5) // which another run counts from
+	s.passed()
+}

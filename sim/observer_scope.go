@@ -33,7 +33,7 @@ const (
 	ofSure       // what is answered only by who has made sure that it leads, and has no scope of its own; questions of other nodes, too
 
 	// What nodes tell each other.
-	ofSessions // what a broker and its controller say that names the broker's session came in, or a question for producer ids or another in-sync set goes out
+	ofSessions // what a broker and its controller say that names the broker's session came in, or a question for producer ids, another in-sync set or what a client asks for goes out
 	ofCopies   // a follower asks for records, says what it holds, or is answered
 	ofWakes    // a message came in, of which one of wakesEvery counts
 	ofQuorum   // the node's part in the quorum may have changed, or is told to another
@@ -76,7 +76,7 @@ var (
 	ofSent = ofKinds{
 		message.KindQuorum:       ofQuorum,
 		message.KindReplicaFetch: ofCopies, message.KindReplicaProgress: ofCopies,
-		message.KindAllocateProducerIDs: ofSessions, message.KindAlterPartition: ofSessions,
+		message.KindAllocateProducerIDs: ofSessions, message.KindAlterPartition: ofSessions, message.KindForward: ofSessions,
 		message.KindAddedToTransaction: ofSure, message.KindForwarded: ofSure,
 	}
 )
