@@ -2,18 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tamarack-mq/tamarack/bench"
 	"github.com/tamarack-mq/tamarack/client"
-	"github.com/tamarack-mq/tamarack/core/message"
 )
 
 // benchOptions describe the loads.
@@ -88,7 +86,7 @@ records alone, in medians of one record: flush-and-round-trip latencies.`,
 	f.BoolVar(&o.keep, "keep", false, "Keep the topic that was made, and the folder of --spawn")
 	run := func(consume bool) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
-			return explain(bench(cmd.Context(), o, consume, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return explain(benchLoads(cmd.Context(), o, consume, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		}
 	}
 	cmd.AddCommand(
@@ -105,37 +103,87 @@ func (o *benchOptions) check() error {
 			return usage("--runs, --record-size and --window must be 1 or more")
 		}
 	}
+	for _, n := range append([]int{o.producers}, o.transactions...) {
+		if n < 1 {
+			return usage("--transactions and --producers must be 1 or more")
+		}
+	}
+	if o.partitions < 1 {
+		return usage("--partitions %d: it must be 1 or more", o.partitions)
+	}
 	if o.duration <= 0 {
 		return usage("--duration %s: give a time above 0", o.duration)
 	}
 	return nil
 }
 
-// benchRun is the cluster that is measured.
-type benchRun struct {
-	o     benchOptions
-	cl    *client.Client
-	meter meter
-	acks  message.Acks
+// prepare checks the options, and starts nodes if that is asked for. stop ends them.
+func (o *benchOptions) prepare(ctx context.Context, errs io.Writer) (b *bench.Bench, stop func(), err error) {
+	if err := o.check(); err != nil {
+		return nil, nil, err
+	}
+	stop = func() {}
+	meter := bench.Meter{HTTP: o.metrics}
+	if o.spawn {
+		if meter, stop, err = o.start(ctx, errs); err != nil {
+			return nil, nil, err
+		}
+	}
+	ready := func(ctx context.Context, cl *client.Client, topic string) error {
+		_, err := awaitTopic(ctx, cl, topic)
+		return err
+	}
+	return &bench.Bench{Dial: o.dial, Ready: ready, Meter: meter, Timeout: o.timeout, Replicas: o.replicas, Keep: o.keep}, stop, nil
 }
 
-func bench(ctx context.Context, o benchOptions, consume bool, out, errs io.Writer) error {
+// start starts nodes of our own, and says how to meter them.
+func (o *benchOptions) start(ctx context.Context, errs io.Writer) (meter bench.Meter, stop func(), err error) {
+	dir := o.data
+	made := dir == ""
+	if made {
+		if dir, err = os.MkdirTemp("", "tamarack-bench-"); err != nil {
+			return meter, nil, err
+		}
+	}
+	c, err := startDev(devOptions{nodes: 3, data: dir, extra: append([]string{"log-level=warn", "shutdown-limit=1s"}, o.set...)})
+	if err != nil {
+		return meter, nil, err
+	}
+	stop = func() {
+		c.stop()
+		if made && !o.keep {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	if err := c.awaitReady(ctx, func(*devNode) {}); err != nil {
+		stop()
+		return meter, nil, err
+	}
+	fmt.Fprintf(errs, "three nodes are ready, data in %s\n", dir)
+	o.bootstrap = strings.Join(c.addresses(), ",")
+	for _, n := range c.nodes {
+		meter.HTTP = append(meter.HTTP, n.http)
+		meter.PIDs = append(meter.PIDs, n.cmd.Process.Pid)
+	}
+	return meter, stop, nil
+}
+
+// benchLoads measures each load, as often as is asked for.
+func benchLoads(ctx context.Context, o benchOptions, consume bool, out, errs io.Writer) error {
 	acks, err := parseAcks(o.acks)
 	if err != nil {
 		return err
 	}
-	if err := o.check(); err != nil {
+	b, stop, err := o.prepare(ctx, errs)
+	if err != nil {
 		return err
 	}
-	b := &benchRun{o: o, acks: acks, meter: meter{http: o.metrics}}
-	if o.spawn {
-		stop, err := b.spawn(ctx, errs)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	defer stop()
+	measure := b.Produce
+	if consume {
+		measure = b.Consume
 	}
-	report := newReport(out, o.json)
+	report := newBenchReport(out, o.json)
 	defer report.end()
 	for _, size := range o.sizes {
 		for _, window := range o.windows {
@@ -143,7 +191,7 @@ func bench(ctx context.Context, o benchOptions, consume bool, out, errs io.Write
 				if ctx.Err() != nil {
 					return nil
 				}
-				r, err := b.one(ctx, consume, size, window)
+				r, err := measure(ctx, bench.Load{Size: size, Window: window, Partitions: o.partitions, Acks: acks, Duration: o.duration})
 				if err != nil {
 					return fmt.Errorf("%d bytes, window %d: %w", size, window, err)
 				}
@@ -154,167 +202,25 @@ func bench(ctx context.Context, o benchOptions, consume bool, out, errs io.Write
 	return nil
 }
 
-// spawn starts nodes of our own.
-func (b *benchRun) spawn(ctx context.Context, errs io.Writer) (stop func(), err error) {
-	dir := b.o.data
-	made := dir == ""
-	if made {
-		if dir, err = os.MkdirTemp("", "tamarack-bench-"); err != nil {
-			return nil, err
-		}
-	}
-	c, err := startDev(devOptions{nodes: 3, data: dir, extra: append([]string{"log-level=warn", "shutdown-limit=1s"}, b.o.set...)})
-	if err != nil {
-		return nil, err
-	}
-	stop = func() {
-		c.stop()
-		if made && !b.o.keep {
-			_ = os.RemoveAll(dir)
-		}
-	}
-	if err := c.awaitReady(ctx, func(*devNode) {}); err != nil {
-		stop()
-		return nil, err
-	}
-	fmt.Fprintf(errs, "three nodes are ready, data in %s\n", dir)
-	b.o.bootstrap = strings.Join(c.addresses(), ",")
-	b.meter = meter{}
-	for _, n := range c.nodes {
-		b.meter.http = append(b.meter.http, n.http)
-		b.meter.pids = append(b.meter.pids, n.cmd.Process.Pid)
-	}
-	return stop, nil
-}
-
-// one makes a topic, runs one load on it and removes it.
-func (b *benchRun) one(ctx context.Context, consume bool, size, window int) (*benchResult, error) {
-	cl, err := b.o.dial(ctx, client.WithAcks(b.acks))
-	if err != nil {
-		return nil, err
-	}
-	b.cl = cl
-	defer func() {
-		end, stop := context.WithTimeout(context.Background(), 2*time.Second)
-		defer stop()
-		_ = cl.Close(end)
-	}()
-	name := "bench-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	limited, cancel := context.WithTimeout(ctx, b.o.timeout)
-	defer cancel()
-	if err := cl.CreateTopic(limited, message.CreateTopic{Name: name, Partitions: b.o.partitions, ReplicationFactor: b.o.replicas}); err != nil {
-		return nil, err
-	}
-	if _, err := awaitTopic(limited, cl, name); err != nil {
-		return nil, err
-	}
-	if !b.o.keep {
-		defer func() {
-			end, stop := context.WithTimeout(context.Background(), b.o.timeout)
-			defer stop()
-			_ = cl.DeleteTopic(end, name)
-		}()
-	}
-	r := &benchResult{Load: "produce", Size: size, Window: window, Partitions: b.o.partitions, Acks: b.o.acks}
-	if err := b.warm(limited, name, size); err != nil {
-		return nil, err
-	}
-	if err := b.produce(ctx, r, name); err != nil || !consume {
-		return r, err
-	}
-	read := &benchResult{Load: "consume", Size: size, Window: window, Partitions: b.o.partitions, Acks: b.o.acks}
-	return read, b.consume(ctx, read, name, r.Records)
-}
-
-// warm publishes one record to each partition, so that connections are there.
-func (b *benchRun) warm(ctx context.Context, name string, size int) error {
-	for p := range b.o.partitions {
-		if _, err := b.cl.PublishMessage(ctx, client.Message{Topic: name, Partition: p, Value: make([]byte, size)}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// produce keeps the window full for the time of the run.
-func (b *benchRun) produce(ctx context.Context, r *benchResult, name string) error {
-	value := make([]byte, r.Size)
-	slots := make(chan struct{}, r.Window)
-	latencies := make([]int64, 0, 1<<20) // of the client's goroutine, until the end
-	var failed error
-	before, err := b.meter.read(ctx)
+// benchTransactions measures each number of records in a transaction.
+func benchTransactions(ctx context.Context, o benchOptions, out, errs io.Writer) error {
+	b, stop, err := o.prepare(ctx, errs)
 	if err != nil {
 		return err
 	}
-	begin := time.Now()
-	for n := 0; ; n++ {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		sent := time.Now()
-		if sent.Sub(begin) >= b.o.duration {
-			<-slots
-			break
-		}
-		m := client.Message{Topic: name, Partition: int32(n) % b.o.partitions, Value: value}
-		b.cl.PublishAsync(m, func(_ client.Receipt, err error) {
-			if err != nil && failed == nil {
-				failed = err
+	defer stop()
+	for _, records := range o.transactions {
+		for _, size := range o.sizes {
+			for range o.runs {
+				results, err := b.Compare(ctx, bench.Styles{
+					Records: records, Size: size, Partitions: o.partitions, Producers: o.producers, Duration: o.duration,
+				})
+				if err != nil || results == nil {
+					return err
+				}
+				printStyles(out, o.json, results)
 			}
-			latencies = append(latencies, int64(time.Since(sent)))
-			<-slots
-		})
-	}
-	for range r.Window { // the last ones
-		select {
-		case slots <- struct{}{}:
-		case <-time.After(b.o.timeout):
-			return errors.New("the last records were not acknowledged in time")
 		}
 	}
-	elapsed := time.Since(begin)
-	after, err := b.meter.read(ctx)
-	if err != nil {
-		return err
-	}
-	r.fill(latencies, elapsed, after.sub(before))
-	return failed
-}
-
-// consume reads what was published, from the start.
-func (b *benchRun) consume(ctx context.Context, r *benchResult, name string, want int) error {
-	p := &polling{o: pollOptions{connection: b.o.connection, topics: []string{name}, partition: -1}, cl: b.cl}
-	from, _ := position("earliest")
-	before, err := b.meter.read(ctx)
-	if err != nil {
-		return err
-	}
-	begin := time.Now()
-	if err := p.begin(ctx, from); err != nil {
-		return err
-	}
-	got := 0
-	for got < want && ctx.Err() == nil {
-		step, cancel := context.WithTimeout(ctx, b.o.timeout)
-		records, err := b.cl.Poll(step, 0)
-		cancel()
-		if err != nil {
-			return err
-		}
-		if len(records) == 0 {
-			return fmt.Errorf("%d of %d records came", got, want)
-		}
-		got += len(records)
-	}
-	elapsed := time.Since(begin)
-	after, err := b.meter.read(ctx)
-	if err != nil {
-		return err
-	}
-	r.fill(nil, elapsed, after.sub(before))
-	r.Records = got
-	r.rates(elapsed, after.sub(before))
 	return nil
 }

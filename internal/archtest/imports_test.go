@@ -57,7 +57,8 @@ var rooms = map[string][]string{
 	"internal/loopback": {},
 	"internal/shown":    {},
 	"examples/pipeline": {"client"},
-	"cmd/node":          {"internal/loopback", "server", "client", "core/client", "core/record", "core/message", "topology"},
+	"bench":             {"client", "core/client", "core/message"},
+	"cmd/node":          {"internal/loopback", "bench", "server", "client", "core/client", "core/record", "core/message", "topology"},
 	"cmd/simrun":        {"internal/cputime", "internal/edited", "sim", "shrink", "witness", "witness/report", "tape", "live", "hunt", "scenarios", "topology"},
 }
 
