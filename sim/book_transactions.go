@@ -171,6 +171,14 @@ func (b *transactionsBook) log(p *partBook) *endsLog {
 	return b.logs[p.nr]
 }
 
+// open are the transactions that have no committed marker in a partition.
+func (b *transactionsBook) open(p *partBook) []openSpan {
+	if p.nr < len(b.logs) && b.logs[p.nr] != nil {
+		return b.logs[p.nr].open
+	}
+	return nil
+}
+
 func (b *transactionsBook) takeShard(s *shardLog, now Span) {
 	s.committed(func(batch *writtenBatch) {
 		for i := range batch.states {

@@ -48,28 +48,32 @@ func (w *World) transactionsGivenUp(id string) bool {
 	return t != nil && w.shard(t, txn.Shard(id, int32(len(t.Partitions)))).forgets()
 }
 
-// unsettled says so of any transactional id.
-func (w *World) unsettled() bool {
+// producerGivenUp says so of the transactions of a producer. One of whom no coordinator
+// is known to have committed anything may belong to any shard that was given up.
+func (w *World) producerGivenUp(id record.ProducerID) bool {
+	if name := w.book.transactions.owners[id]; name != "" {
+		return w.transactionsGivenUp(name)
+	}
 	t := w.shards(txn.TopicName)
-	if !w.transacted || t == nil {
-		return false
-	}
-	for i := range t.Partitions {
-		if w.shard(t, int32(i)).forgets() {
-			return true
-		}
-	}
-	return false
+	return t != nil && slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.book.parts[p.ID].forgets() })
+}
+
+// pendingGivenUp says that a position may be pending for good: what its group was told
+// was given up, or what would have ended its transaction.
+func (w *World) pendingGivenUp(p *group.Pending) bool {
+	return w.shardGivenUp(p.Group) || w.producerGivenUp(p.ID)
 }
 
 // mayStayOpen says that a transaction may stay open for good in a partition: what
-// would have ended it was given up.
-func (w *World) mayStayOpen(p *partBook) bool { return p.off() || p.loss || w.unsettled() }
+// was written there was given up, or what would have ended one that is open.
+func (w *World) mayStayOpen(p *partBook) bool {
+	return p.off() || slices.ContainsFunc(w.book.transactions.open(p), func(o openSpan) bool { return w.producerGivenUp(o.id) })
+}
 
 // forgotten says that a batch may be taken for another one: coordinators that were
 // led to forget who has got an epoch give it out again.
 func (w *World) forgotten(h *record.Header) bool {
-	return h.Attributes.Transactional() && w.unsettled()
+	return h.Attributes.Transactional() && w.producerGivenUp(h.ProducerID)
 }
 
 // groupShard is the partition that holds a group; nil: it is not known.

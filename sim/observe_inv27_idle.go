@@ -164,7 +164,7 @@ func (*idleProducers) gone(w *World, n *Node, r *replicaBook, l *log.Log) {
 	for _, id := range order.Keys(r.heard.last) {
 		h := r.heard.last[id]
 		last := max(h.at, r.heard.since, n.woke)
-		if r.leavesOpen(id) && (w.mayStayOpen(r.part) || n.forGood) {
+		if r.leavesOpen(id) && (r.part.forgets() || w.producerGivenUp(id) || n.forGood) {
 			continue
 		}
 		if l.Knows(id) && w.now-last > 2*idle+2*Second && w.now-h.decided > idle/2+2*Second {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/log"
+	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -65,8 +66,8 @@ func TestProducersAreForgottenWhenTheyAreIdleAndNotBefore(t *testing.T) {
 // Who has left a transaction open is known until it is ended; by nobody, when what its
 // coordinator had decided was given up, and out of reach of a replica that is cut off.
 func TestWhoHasATransactionOpenIsForgottenOnlyAfterItsEnd(t *testing.T) {
-	for _, c := range []struct{ ended, givenUp, cutOff, stays bool }{
-		{givenUp: true, stays: true}, {}, {ended: true, givenUp: true},
+	for _, c := range []struct{ ended, hit, givenUp, cutOff, stays bool }{
+		{givenUp: true, stays: true}, {}, {ended: true, givenUp: true}, {hit: true},
 		{cutOff: true, stays: true}, {ended: true, cutOff: true},
 	} {
 		s := newStage(t)
@@ -78,7 +79,10 @@ func TestWhoHasATransactionOpenIsForgottenOnlyAfterItsEnd(t *testing.T) {
 			batches = append(batches, marker(1, 1))
 		}
 		r := s.holds(1, batches...)
-		r.part.loss, s.nodes[1].forGood = c.givenUp, c.cutOff
+		r.part.loss, s.nodes[1].forGood = c.givenUp || c.hit, c.cutOff
+		if r.part.state = (&message.PartitionChange{}); !c.givenUp { // what was hit stands somewhere else
+			r.part.state.ISR = []message.NodeID{2}
+		}
 		l := log.New(0)
 		for i := range r.memory.batches {
 			l.Append(&r.memory.batches[i])

@@ -8,6 +8,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
@@ -84,6 +85,70 @@ func TestALostShardExcusesItsOwnTransactionsOnly(t *testing.T) {
 	}
 	fenced(other).refused("INV-32", "that it is fenced, but it is its turn")
 	fenced(stateShard).passed()
+}
+
+// So is what may stay undone for good: a transaction that is open, a position that is
+// pending, an epoch that is given out again.
+func TestALostShardLeavesItsOwnTransactionsOpenOnly(t *testing.T) {
+	other := record.PartitionID{Topic: stateShard.Topic, Index: 1}
+	for name, c := range map[string]struct {
+		lost    func(p *theatre)
+		excused bool // the transaction of producer 7, of "a", whose shard is the first one
+		unknown bool // that of producer 8, of whom nothing is known
+		here    bool // whatever is open in the partition
+	}{
+		"nothing":                     {lost: func(*theatre) {}},
+		"its own shard":               {func(p *theatre) { p.book.part(stateShard).unclean = true }, true, true, true},
+		"nobody leads its own shard":  {func(p *theatre) { p.conceded(stateShard) }, true, true, true},
+		"another shard":               {func(p *theatre) { p.book.part(other).unclean = true }, false, true, false},
+		"nobody leads another shard":  {func(p *theatre) { p.conceded(other) }, false, true, false},
+		"copies of its shard":         {func(p *theatre) { p.book.part(stateShard).loss = true }, false, false, false},
+		"records beside its own":      {func(p *theatre) { p.book.part(part).unclean = true }, false, false, true},
+		"copies of where its own are": {func(p *theatre) { p.book.part(part).loss = true }, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTheatre(t)
+			p.transacted = true
+			require.NoError(t, p.book.meta.image.Apply(11, &message.Change{Partition: &message.PartitionChange{
+				ID: other, Replicas: []message.NodeID{1}, ISR: []message.NodeID{1}, Leader: 1, LeaderEpoch: 1,
+			}}))
+			for state := range p.book.meta.image.Partitions() {
+				p.book.part(state.ID).state = state
+			}
+			for _, s := range []txn.Transaction{empty(0), ongoing(0, part)} {
+				s.Turn = s.Now
+				p.says(nil, "a", s)
+			}
+			require.False(t, p.mayStayOpen(p.book.part(part)))
+			p.takes(nil, 0)
+			c.lost(p)
+
+			require.Equal(t, c.excused, p.producerGivenUp(7))
+			require.Equal(t, c.unknown, p.producerGivenUp(8))
+			require.Equal(t, c.excused, p.pendingGivenUp(&group.Pending{Group: "g", ID: 7}))
+			require.Equal(t, c.unknown, p.pendingGivenUp(&group.Pending{Group: "g", ID: 8}))
+			require.Equal(t, c.here, p.mayStayOpen(p.book.part(part)))
+
+			b := batch(0, 1, "another")
+			record.SetTransactional(b, 7, 0, 0)
+			p.book.replica(1, part).view.Role = replica.Leading
+			p.answers(&trueAnswers{}, &message.Produce{TransactionalID: "b", Acks: message.AcksAll, Partitions: []message.ProducePartition{{ID: part, Records: b}}}, 0,
+				&message.ProduceReply{Partitions: []message.ProducedPartition{{ID: part}}})
+			if !c.excused && !p.book.part(other).forgets() { // that one is who has asked
+				p.refused("INV-28", "is not the producer's")
+			}
+			p.passed()
+		})
+	}
+	p := newTheatre(t)
+	p.book.part(groupShard).unclean = true
+	require.True(t, p.pendingGivenUp(&group.Pending{Group: "g", ID: 7}), "its group does not know any more what it was told")
+}
+
+// conceded says that the last copies of a partition were hit, and nobody may lead it.
+func (p *theatre) conceded(id record.PartitionID) {
+	part := p.book.part(id)
+	part.loss, part.state = true, &message.PartitionChange{ID: id}
 }
 
 // A node that leads one shard whose decision cannot be carried out has no excuse for

@@ -56,11 +56,8 @@ func (w *World) transactionUnrest(add complain) {
 				add(unverifiedPositions, "%d requests in shard %d of groups on node %d", v.Held, v.Shard, n.id)
 			}
 		}
-		if w.unsettled() {
-			continue
-		}
 		c.Groups().EachPending(func(_ int32, p group.Pending) bool {
-			if !w.shardGivenUp(p.Group) && !w.attempts(func(c *ClientPlan) bool { return c.Group == p.Group }) {
+			if !w.pendingGivenUp(&p) && !w.attempts(func(c *ClientPlan) bool { return c.Group == p.Group }) {
 				add(openPosition, "node %d keeps for group %q a position of producer %d in partition %s", n.id, p.Group, p.ID, p.Partition)
 			}
 			return true
@@ -116,14 +113,20 @@ func (w *World) stalled(name string) (stalled bool) {
 			return true
 		}
 	}
-	if !w.transacted || !w.unsettled() && !w.shardGivenUp(name) {
+	if !w.transacted {
 		return false
 	}
-	open := w.underWay()
+	var open map[record.ProducerID]bool
 	for _, n := range w.nodes[1:] {
 		if c := n.Core(); c != nil {
 			c.Groups().EachPending(func(_ int32, p group.Pending) bool {
-				stalled = stalled || p.Group == name && !open[p.ID]
+				if p.Group != name || !w.pendingGivenUp(&p) {
+					return true
+				}
+				if open == nil {
+					open = w.underWay()
+				}
+				stalled = stalled || !open[p.ID]
 				return !stalled
 			})
 		}
