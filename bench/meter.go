@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -57,7 +58,8 @@ func (m Meter) read(ctx context.Context) (s spent, err error) {
 	return s, nil
 }
 
-// scrape reads some values from a node's metrics.
+// scrape reads some values from a node's metrics; 0 for what the node does not know, but
+// an error where nothing of them is: what costs nothing would be taken for cheap.
 func scrape(ctx context.Context, address string, names ...string) ([]float64, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
@@ -68,16 +70,27 @@ func scrape(ctx context.Context, address string, names ...string) ([]float64, er
 		return nil, err
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.New("it answers " + answer.Status)
+	}
 	values := make([]float64, len(names))
+	found := false
 	lines := bufio.NewScanner(answer.Body)
 	for lines.Scan() {
 		name, rest, _ := strings.Cut(lines.Text(), "{")
 		if i := slices.Index(names, name); i >= 0 {
 			_, number, _ := strings.Cut(rest, "} ")
 			values[i], _ = strconv.ParseFloat(number, 64)
+			found = true
 		}
 	}
-	return values, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, errors.New("there are none of a node")
+	}
+	return values, nil
 }
 
 // writtenBytes is what a process has sent to the block layer; 0 where the

@@ -51,7 +51,7 @@ type StyleResult struct {
 	Size       int     `json:"record_size"`
 	Partitions int32   `json:"partitions"`
 	Producers  int     `json:"producers"`
-	Rounds     int     `json:"rounds"`
+	Rounds     int     `json:"rounds"` // whole ones; of a stream, what its records would be
 	Rate       float64 `json:"records_per_second"`
 	OfPlain    float64 `json:"of_plain_stream"`   // its rate, in that of the plain stream
 	OfRecords  float64 `json:"of_plain"`          // its rate, in that of the same records, waited for
@@ -64,7 +64,8 @@ type StyleResult struct {
 	Flushes    float64 `json:"flushes_per_round"`
 	NodeCPU    float64 `json:"node_cpu_us_per_record"`
 
-	latencies []int64
+	published int     // records
+	latencies []int64 // of rounds, in nanoseconds
 	elapsed   time.Duration
 	spent     spent
 }
@@ -117,14 +118,19 @@ func (b *Bench) Compare(ctx context.Context, s Styles) ([]*StyleResult, error) {
 	return r.takeTurns(ctx)
 }
 
+// records are those of one round.
+func (r *stylesRun) records(s style) int {
+	if s.lone {
+		return 1
+	}
+	return r.Records
+}
+
 // takeTurns has each load run for a slice, and again, until each has had its time.
 func (r *stylesRun) takeTurns(ctx context.Context) ([]*StyleResult, error) {
 	results := make([]*StyleResult, len(styles))
 	for i, s := range styles {
-		results[i] = &StyleResult{Load: s.name, Records: r.Records, Size: r.Size, Partitions: r.Partitions, Producers: r.Producers}
-		if s.lone {
-			results[i].Records = 1
-		}
+		results[i] = &StyleResult{Load: s.name, Records: r.records(s), Size: r.Size, Partitions: r.Partitions, Producers: r.Producers}
 	}
 	for turn := 0; turn == 0 || time.Duration(turn-1)*slice < r.Duration; turn++ {
 		for i, s := range styles {
@@ -140,9 +146,7 @@ func (r *stylesRun) takeTurns(ctx context.Context) ([]*StyleResult, error) {
 			}
 		}
 	}
-	for _, result := range results {
-		result.fill(results)
-	}
+	compare(results)
 	return results, nil
 }
 
@@ -158,10 +162,10 @@ func (r *stylesRun) turn(ctx context.Context, s style, result *StyleResult) erro
 	begin := time.Now()
 	for _, w := range r.workers {
 		all.Go(func() {
-			rounds, latencies, err := w.turn(ctx, s, begin.Add(slice))
+			records, latencies, err := w.turn(ctx, s, begin.Add(slice))
 			mu.Lock()
 			defer mu.Unlock()
-			result.Rounds += rounds
+			result.published += records
 			result.latencies = append(result.latencies, latencies...)
 			first = cmp.Or(first, err)
 		})
@@ -173,22 +177,34 @@ func (r *stylesRun) turn(ctx context.Context, s style, result *StyleResult) erro
 	return cmp.Or(first, err)
 }
 
-// fill computes the figures, and sets them against those of the plain loads.
-func (r *StyleResult) fill(all []*StyleResult) {
+// compare computes the figures of all loads, and sets them against those of the plain
+// ones.
+func compare(results []*StyleResult) {
+	for _, r := range results {
+		r.fill()
+	}
+	one, stream, plain := results[0], results[1], results[2]
+	for _, r := range results {
+		if stream.Rate > 0 {
+			r.OfPlain = r.Rate / stream.Rate
+		}
+		if plain.Rate > 0 {
+			r.OfRecords = r.Rate / plain.Rate
+		}
+		if r != one && one.P50 > 0 && plain.P50 > 0 && r.P50 > 0 {
+			r.Over = (r.P50 - plain.P50) / one.P50
+		}
+	}
+}
+
+// fill computes what one load says by itself.
+func (r *StyleResult) fill() {
 	slices.Sort(r.latencies)
 	r.P10, r.P50, r.P99 = quantile(r.latencies, 0.1), quantile(r.latencies, 0.5), quantile(r.latencies, 0.99)
 	r.P999, r.Max = quantile(r.latencies, 0.999), quantile(r.latencies, 1)
-	rounds := float64(max(r.Rounds, 1))
-	r.Rate = rounds * float64(r.Records) / r.elapsed.Seconds()
-	r.Flushes, r.NodeCPU = r.spent.flushes/rounds, r.spent.cpu*1e6/rounds/float64(r.Records)
-	one, stream, plain := all[0], all[1], all[2]
-	if stream.Rate > 0 {
-		r.OfPlain = r.Rate / stream.Rate
-	}
-	if plain.Rate > 0 {
-		r.OfRecords = r.Rate / plain.Rate
-	}
-	if r != one && one.P50 > 0 && plain.P50 > 0 && r.P50 > 0 {
-		r.Over = (r.P50 - plain.P50) / one.P50
-	}
+	records := float64(max(r.published, 1))
+	rounds := records / float64(r.Records)
+	r.Rounds = r.published / r.Records
+	r.Rate = records / r.elapsed.Seconds()
+	r.Flushes, r.NodeCPU = r.spent.flushes/rounds, r.spent.cpu*1e6/records
 }

@@ -51,22 +51,23 @@ func (r *stylesRun) worker(ctx context.Context, name string) (*worker, error) {
 
 // turn goes through rounds of a style until a time. latencies are of the rounds, in
 // nanoseconds; a stream has none.
-func (w *worker) turn(ctx context.Context, s style, until time.Time) (rounds int, latencies []int64, err error) {
+func (w *worker) turn(ctx context.Context, s style, until time.Time) (records int, latencies []int64, err error) {
 	if s.stream {
-		rounds, err = w.stream(ctx, until)
-		return rounds, nil, err
+		records, err = w.stream(ctx, until)
+		return records, nil, err
 	}
+	each := w.run.records(s)
 	for time.Now().Before(until) && ctx.Err() == nil {
 		limited, stop := context.WithTimeout(ctx, w.run.Timeout)
 		begin := time.Now()
 		err := s.round(w, limited)
 		stop()
 		if err != nil {
-			return len(latencies), latencies, err
+			return len(latencies) * each, latencies, err
 		}
 		latencies = append(latencies, int64(time.Since(begin)))
 	}
-	return len(latencies), latencies, nil
+	return len(latencies) * each, latencies, nil
 }
 
 // lone is the flush-and-round-trip latency.
@@ -120,13 +121,12 @@ func (w *worker) message() client.Message {
 
 // stream publishes without a pause until a time, with as many records unanswered as
 // a round has.
-func (w *worker) stream(ctx context.Context, until time.Time) (rounds int, err error) {
+func (w *worker) stream(ctx context.Context, until time.Time) (records int, err error) {
 	slots := make(chan struct{}, w.run.Records)
 	var mu sync.Mutex
-	n := 0
 	for time.Now().Before(until) && ctx.Err() == nil {
 		slots <- struct{}{}
-		n++
+		records++
 		w.plain.PublishAsync(w.message(), func(_ client.Receipt, failed error) {
 			if failed != nil {
 				mu.Lock()
@@ -141,5 +141,5 @@ func (w *worker) stream(ctx context.Context, until time.Time) (rounds int, err e
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return n / w.run.Records, err
+	return records, err
 }
