@@ -7,8 +7,11 @@ import (
 
 // boundedWork is INV-38: no queue grows without limit while faults go on, no
 // single step does an unreasonable amount of work, and a follower asks for each
-// partition once.
-type boundedWork struct{ blind }
+// partition once, and for no more than it has room for.
+type boundedWork struct {
+	blind
+	fetches modestFetches
+}
 
 // Bounds far above what any plan of this simulator needs.
 const (
@@ -20,11 +23,19 @@ const (
 
 func (*boundedWork) Invariant() string { return "INV-38" }
 
-func (o *boundedWork) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+func (o *boundedWork) Started(w *World, n *Node, _ *effect.Recovered) { o.fetches.started(w, n) }
+
+func (o *boundedWork) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if r, ok := in.(effect.Received); ok {
+		if m, ok := r.Msg.(*message.ReplicaFetchReply); ok {
+			o.fetches.answered(n, r.From, m)
+		}
+	}
 	for _, e := range out {
 		if send, ok := e.(effect.Send); ok {
-			if m, ok := send.Msg.(*message.ReplicaFetch); ok && len(m.Partitions) > 1 {
+			if m, ok := send.Msg.(*message.ReplicaFetch); ok {
 				o.once(w, n, m)
+				o.fetches.sent(w, n, send.To, m, w.unflushedLimit())
 			}
 		}
 	}

@@ -580,10 +580,11 @@ func TestWorkWithoutBoundIsRefused(t *testing.T) {
 }
 
 func TestAFetchThatNamesAPartitionTwiceIsRefused(t *testing.T) {
-	s := newStage(t)
+	s, o := newStage(t), &boundedWork{}
+	o.Started(s.World, s.nodes[2], nil)
 	one, other := message.ReplicaFetchPartition{ID: part}, message.ReplicaFetchPartition{ID: record.PartitionID{Topic: 5, Index: 1}}
 	fetches := func(list ...message.ReplicaFetchPartition) {
-		s.step(&boundedWork{}, 2, nil, []effect.Effect{effect.Send{To: 1, Msg: &message.ReplicaFetch{Partitions: list}}})
+		s.step(o, 2, nil, []effect.Effect{effect.Send{To: 1, Msg: &message.ReplicaFetch{Partitions: list}}})
 	}
 	fetches(one)
 	fetches(one, other)

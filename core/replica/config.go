@@ -43,7 +43,13 @@ type Config struct {
 	// but for the first batch of its last partition. Default 8 MiB.
 	FetchBytes int32
 	// UnflushedBytes bounds what is appended and not yet durable: beyond it
-	// produces are held back and followers do not fetch. Default 64 MiB.
+	// produces are held back and followers do not fetch. The fetches that are with
+	// leaders ask together for no more than that, either, and for the less the more
+	// is not durable. They may have asked when little was, and their records come
+	// when produces have used it up; so the most is twice as much, but for the last
+	// request of a producer, one batch for each fetch (or for each replica that is
+	// held back by a pace), and what other rooms of this broker append, which never
+	// waits. Default 64 MiB.
 	UnflushedBytes int64
 	// HeldBytes bounds the produces that are held back, for the disk or for a
 	// transaction coordinator; beyond it they are refused with BrokerNotAvailable.

@@ -69,11 +69,15 @@ type Manager struct {
 	pace     pace
 	firstCut effect.Cut // of the next log: above all of those that were deleted
 
-	sessions       []*session // with followers, by arrival of the follower
-	pullers        []*puller  // with leaders, by first use
-	sessionsOpened uint64
-	hotSessions    []*session
-	hotPullers     []*puller
+	sessions []*session // with followers, by arrival of the follower
+	pullers  []*puller  // with leaders, by first use
+	// leadersFollowed are the leaders that a replica follows; asked is how many bytes
+	// the fetches ask for that are with them.
+	leadersFollowed int
+	asked           int64
+	sessionsOpened  uint64
+	hotSessions     []*session
+	hotPullers      []*puller
 
 	headers []record.Header // scratch
 	touched []*replica

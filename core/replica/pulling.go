@@ -16,9 +16,9 @@ type puller struct {
 
 	open     bool
 	session  uint64
-	sequence uint32 // of the newest fetch
-	expected uint32 // of the next answer
-	inFlight int
+	sequence uint32  // of the newest fetch
+	expected uint32  // of the next answer
+	asked    []int32 // bytes that the fetches ask for that are with the leader, oldest first
 
 	moved    []*replica // those whose position is to be stated
 	forget   []record.PartitionID
@@ -64,6 +64,9 @@ func (p *puller) urge(m *Manager) {
 
 // join adds a replica.
 func (p *puller) join(m *Manager, r *replica) {
+	if len(p.parts) == 0 {
+		m.leadersFollowed++
+	}
 	r.follow.slot = len(p.parts)
 	p.parts = append(p.parts, r)
 	p.stale(m, r, true)
@@ -77,6 +80,9 @@ func (p *puller) leave(m *Manager, r *replica) {
 	last.follow.slot = f.slot
 	p.parts[len(p.parts)-1] = nil
 	p.parts = p.parts[:len(p.parts)-1]
+	if len(p.parts) == 0 {
+		m.leadersFollowed--
+	}
 	if f.moved {
 		p.moved = remove(p.moved, r)
 	}
@@ -127,10 +133,10 @@ func (p *puller) report(m *Manager, out *Out) {
 // pull sends a fetch if one is due and nothing speaks against it.
 func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 	switch {
-	case p.pausing, p.inFlight == maxInFlight, p.inFlight > 0 && !p.urgent:
+	case p.pausing, len(p.asked) == maxInFlight, len(p.asked) > 0 && !p.urgent:
 		return
 	case len(p.parts) == 0 && !(p.open && len(p.forget) > 0):
-		p.open = p.open && p.inFlight > 0
+		p.open = p.open && len(p.asked) > 0
 		return
 	case m.congested():
 		return // a flush comes, and then this is tried again
@@ -142,7 +148,7 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 	}
 	fetch := &message.ReplicaFetch{
 		BrokerEpoch: m.epoch, Session: p.session, Sequence: p.sequence,
-		MaxWait: m.cfg.FetchWait, MaxBytes: p.room(m), Forget: p.forget,
+		MaxWait: m.cfg.FetchWait, MaxBytes: m.room(), Forget: p.forget,
 	}
 	if len(p.moved) > 0 {
 		fetch.Partitions = make([]message.ReplicaFetchPartition, 0, len(p.moved))
@@ -154,7 +160,8 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 	}
 	clear(p.moved)
 	p.moved, p.forget, p.urgent = p.moved[:0], nil, false
-	p.inFlight++
+	p.asked = append(p.asked, fetch.MaxBytes)
+	m.asked += int64(fetch.MaxBytes)
 	p.watch(m, now)
 	out.Send(p.node, fetch)
 }
@@ -175,17 +182,31 @@ func (p *puller) begin(m *Manager) {
 	}
 }
 
-// room is how many bytes of records may come with an answer. With a disk that
-// is low on room it is none: log starts still come, by which room is made.
-func (p *puller) room(m *Manager) int32 {
+// room is how many bytes of records may come with the answer to the next fetch. What
+// may still be appended before the disk has caught up is divided evenly among all the
+// fetches that can be with leaders, so that none waits for what others do not use, and
+// all that are under way together ask for no more than UnflushedBytes. It is never
+// none, lest a leader take that for a wish to have no records: one batch comes in any
+// case. With a disk that is low on room it is none: log starts still come, by which room
+// is made.
+func (m *Manager) room() int32 {
 	if m.diskLow {
 		return 0
 	}
-	return int32(min(int64(m.cfg.FetchBytes), m.cfg.UnflushedBytes-m.unflushed))
+	share := (m.cfg.UnflushedBytes - m.unflushed) / int64(maxInFlight*max(1, m.leadersFollowed))
+	return int32(max(1, min(int64(m.cfg.FetchBytes), share, m.cfg.UnflushedBytes-m.asked)))
+}
+
+// answered notes that the oldest fetches, so many of them, are not with the leader any more.
+func (p *puller) answered(m *Manager, n int) {
+	for _, bytes := range p.asked[:n] {
+		m.asked -= int64(bytes)
+	}
+	p.asked = p.asked[:copy(p.asked, p.asked[n:])]
 }
 
 func (p *puller) watch(m *Manager, now message.Now) {
-	if p.inFlight > 0 {
+	if len(p.asked) > 0 {
 		m.timers.Set(&p.clock, now.Mono.Add(m.cfg.FetchWait+m.cfg.FetchGrace))
 	} else {
 		m.timers.Stop(&p.clock)
@@ -194,7 +215,8 @@ func (p *puller) watch(m *Manager, now message.Now) {
 
 // reopen gives the session up, and opens another one after a pause.
 func (p *puller) reopen(m *Manager, now message.Now) {
-	p.open, p.inFlight, p.pausing = false, 0, true
+	p.open, p.pausing = false, true
+	p.answered(m, len(p.asked))
 	pause := m.backoff(p.attempts)
 	p.attempts++
 	m.timers.Set(&p.clock, now.Mono.Add(pause))
@@ -258,7 +280,7 @@ func (m *Manager) ReplicaFetchReply(now message.Now, from message.NodeID, r *mes
 		return
 	}
 	p.expected++
-	p.inFlight--
+	p.answered(m, 1)
 	p.attempts = 0
 	p.watch(m, now)
 	p.heat(m)

@@ -273,3 +273,53 @@ func TestASessionEndsWithItsLastPartition(t *testing.T) {
 	require.Zero(t, w.node(1).m.timers.Len())
 	require.Zero(t, w.node(2).m.timers.Len())
 }
+
+// Leaders do not know of each other: what a follower asks each of them for must fit
+// together, whoever comes and goes.
+func TestAllFetchesTogetherAskForNoMoreThanMayBeUnflushed(t *testing.T) {
+	const room = 1000
+	w := newWorld(t, 5)
+	f := w.node(5)
+	f.m.cfg.UnflushedBytes = room
+	together := func() (sum int64) {
+		for _, p := range f.m.pullers {
+			for _, bytes := range p.asked {
+				sum += int64(bytes)
+			}
+		}
+		require.Equal(t, sum, f.m.asked)
+		require.LessOrEqual(t, sum, int64(room))
+		return sum
+	}
+	for i := range int32(4) {
+		w.create(part(i), message.TopicConfig{}, message.NodeID(i+1), 5)
+		together()
+	}
+	w.pass(2 * message.Second)
+	require.Equal(t, 4, f.m.leadersFollowed)
+	require.EqualValues(t, room/2, together(), "one of two with each leader")
+	f.look()
+	w.pass(message.Second)
+	for _, fetch := range sent[*message.ReplicaFetch](f) {
+		require.EqualValues(t, room/(4*maxInFlight), fetch.MaxBytes)
+	}
+
+	f.m.unflushed = 600
+	require.EqualValues(t, (room-600)/(4*maxInFlight), f.m.room())
+	f.m.unflushed = room - 1
+	require.EqualValues(t, 1, f.m.room(), "one batch in any case")
+	f.m.unflushed = 0
+
+	for id := range 3 { // whose fetches are given up with the sessions
+		w.node(id + 1).crash()
+	}
+	w.pass(5 * message.Second)
+	together()
+	for i := range int32(3) {
+		w.commit([]PartitionState{{ID: part(i), Removed: true}}, nil)
+		delete(w.parts, part(i))
+	}
+	w.pass(5 * message.Second)
+	require.Equal(t, 1, f.m.leadersFollowed)
+	require.EqualValues(t, room/maxInFlight, together(), "the leader that is left has all of it, for two")
+}
