@@ -64,6 +64,7 @@ type partBook struct {
 	// How high a log start was shown before, and how low one may be since.
 	topStart, lowStart record.Offset
 	surrendered        []surrender
+	let                []letLead      // in the order in which it was decided
 	strays             []models.Range // what others acknowledged that had not heard of it
 	unknown            bool           // its winner did not know what producers had done before
 	deleted            bool

@@ -43,7 +43,7 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 	}
 	b.meta.stepped(w, n, c)
 	for _, r := range b.touched {
-		r.accepted()
+		r.accepted(n)
 		if r.part.open {
 			r.part.settle(w, r)
 		}

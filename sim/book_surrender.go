@@ -28,6 +28,39 @@ func (p *partBook) uncleanly(epoch record.LeaderEpoch) {
 	p.unclean, p.open, p.era = true, true, epoch
 }
 
+// letLead is who was let lead with whatever it has: one run of a node, in all epochs of
+// the partition from one on, until another one is elected. What a later run finds missing
+// it has to tell, and only an operator may let it lead once more.
+type letLead struct {
+	node        int32
+	incarnation uint64
+	from, until record.LeaderEpoch // until 0: nobody else was elected since
+}
+
+// elected takes in a state of a partition: who leads it by that, and in which run.
+func (p *partBook) elected(old, new *message.PartitionChange, incarnation uint64) {
+	if new.Leader == message.NoNode {
+		return
+	}
+	node, k := int32(new.Leader), len(p.let)
+	unclean := begunUncleanly(old, new)
+	if k > 0 && p.let[k-1].until == 0 && (unclean || p.let[k-1].node != node) {
+		p.let[k-1].until = new.LeaderEpoch
+	}
+	if unclean {
+		p.let = append(p.let, letLead{node: node, incarnation: incarnation, from: new.LeaderEpoch})
+	}
+}
+
+// let says whether a replica leads because an operator has let this run of its node
+// do so, whatever its log lacks.
+func (r *replicaBook) let(n *Node) bool {
+	v := &r.view
+	return v.Role == replica.Leading && slices.ContainsFunc(r.part.let, func(l letLead) bool {
+		return l.node == n.id && l.incarnation == n.incarnation && l.from <= v.LeaderEpoch && (l.until == 0 || v.LeaderEpoch < l.until)
+	})
+}
+
 // settle looks whether a replica begins to lead after an unclean election, with a
 // log that it trusts: then that log is what is left. Of its own records those count
 // that it has flushed: the others may go with the power, as they could before. One
@@ -105,12 +138,12 @@ func (p *partBook) broughtBack(l *logFacts, common record.Offset) record.Offset 
 }
 
 // accepted looks whether a replica without a trace of what producers did in records
-// that it has retired leads all the same, as only an operator can have it do. Nobody
+// that it has retired leads all the same, because an operator has let it. Nobody
 // will tell it any more. With its first checkpoint that is forgotten on the disk, too,
 // and no later recovery finds anything amiss, unless the log is damaged once more: then
 // it has lost more, and somebody must let it lead without that, too.
-func (r *replicaBook) accepted() {
-	if v := &r.view; r.forgetful && !r.forgot && r.part.unclean && v.Role == replica.Leading && v.Damage == "" {
+func (r *replicaBook) accepted(n *Node) {
+	if r.forgetful && !r.forgot && r.view.Damage == "" && r.let(n) {
 		r.forgot = true
 		r.memory.dropRetired()
 		r.disk.dropRetired()

@@ -111,6 +111,9 @@ func (m *metaBook) advance(w *World, image *metadata.Image) {
 			}
 			part.uncleanly(state.LeaderEpoch)
 		}
+		if b := image.Broker(state.Leader); b != nil {
+			part.elected(part.state, state, b.Incarnation)
+		}
 		part.state = state
 		w.atlas.follow(state)
 	}

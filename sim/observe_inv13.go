@@ -42,7 +42,7 @@ func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 		}
 	}
 	for _, r := range w.book.touched {
-		if v := &r.view; v.Damage != "" && v.DamageTold && v.Role == replica.Leading && v.Shown && r.was.role != replica.Leading && !r.part.off() {
+		if v := &r.view; v.Damage != "" && v.DamageTold && v.Role == replica.Leading && v.Shown && r.was.role != replica.Leading && !r.part.deleted && !r.let(n) {
 			w.fail("INV-13", n.id, "a replica leads with a damaged log", "node %d begins to lead partition %s although its copy is damaged: %s", n.id, v.ID, v.Damage)
 			return
 		}

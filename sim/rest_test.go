@@ -75,7 +75,8 @@ func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	s.leads(r, 4, 2)
 	judge()
 	s.refused("INV-12", "not what a rebuild gives") // nobody let it lead without what it has forgotten
-	r.accepted()
+	s.lets(r, 2)
+	r.accepted(s.nodes[1])
 	judge()
 	s.passed()
 	require.True(t, r.forgetful, "its disk still says so")
@@ -83,6 +84,69 @@ func TestAForgetfulLogMayNotFollowOn(t *testing.T) {
 	require.False(t, r.forgetful)
 	judge()
 	s.passed()
+}
+
+// lets has an operator let the run of a replica's node that there is now lead from an
+// epoch on.
+func (s *stage) lets(r *replicaBook, epoch record.LeaderEpoch) {
+	s.elects(r.part, &message.PartitionChange{ID: part, Leader: message.NodeID(r.node), LeaderEpoch: epoch, Unclean: true})
+}
+
+// elects has a state of a partition committed.
+func (s *stage) elects(p *partBook, state *message.PartitionChange) {
+	var incarnation uint64
+	if state.Leader != message.NoNode {
+		incarnation = s.nodes[state.Leader].incarnation
+	}
+	p.elected(p.state, state, incarnation)
+	p.state = state
+}
+
+// Who is let lead with what is left to it is one run of one node, until another one is
+// elected. None of this excuses a replica that leads although nobody has let it.
+func TestOnlyWhoWasLetLeadDoesSo(t *testing.T) {
+	state := func(leader message.NodeID, epoch record.LeaderEpoch, unclean bool) *message.PartitionChange {
+		return &message.PartitionChange{ID: part, Leader: leader, LeaderEpoch: epoch, Unclean: unclean}
+	}
+	chosen := state(1, 4, true)
+	for name, c := range map[string]struct {
+		states []*message.PartitionChange
+		epoch  record.LeaderEpoch // in which it leads
+		again  bool               // in another run
+		let    bool
+	}{
+		"it was let":                     {states: []*message.PartitionChange{chosen}, epoch: 4, let: true},
+		"it was let in another run":      {states: []*message.PartitionChange{chosen}, epoch: 4, again: true},
+		"it leads from before":           {states: []*message.PartitionChange{chosen}, epoch: 3},
+		"another was let":                {states: []*message.PartitionChange{state(2, 4, true)}, epoch: 4},
+		"the same election is told more": {states: []*message.PartitionChange{chosen, state(1, 4, true)}, epoch: 4, let: true},
+		"nobody could lead meanwhile":    {states: []*message.PartitionChange{chosen, state(message.NoNode, 5, false), state(1, 6, false)}, epoch: 6, let: true},
+		"another has led meanwhile":      {states: []*message.PartitionChange{chosen, state(2, 5, false), state(1, 6, false)}, epoch: 6},
+		"it has not heard of another":    {states: []*message.PartitionChange{chosen, state(2, 5, false)}, epoch: 4, let: true},
+		"it was let twice":               {states: []*message.PartitionChange{chosen, state(2, 5, true), state(1, 7, true)}, epoch: 7, let: true},
+		"it was let before another was":  {states: []*message.PartitionChange{chosen, state(2, 5, true), state(1, 7, false)}, epoch: 7},
+		"it was let after another was":   {states: []*message.PartitionChange{state(2, 3, true), chosen}, epoch: 4, let: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			r := s.holds(1, batch(0, 1, "a"))
+			for _, state := range c.states {
+				s.elects(r.part, state)
+			}
+			if c.again {
+				s.nodes[1].incarnation++
+			}
+			require.False(t, r.let(s.nodes[1]), "it does not lead")
+			r.part.unclean = true
+			s.leads(r, c.epoch, 1)
+			require.Equal(t, c.let, r.let(s.nodes[1]))
+			r.view.Damage, r.view.DamageTold = "a bad checksum", true
+			if s.step(&damageSeen{}, 1, nil, nil, r); !c.let {
+				s.refused("INV-13", "node 1 begins to lead partition 5/0 although its copy is damaged")
+			}
+			s.passed()
+		})
+	}
 }
 
 // What an operator let a log lead without is one thing; what it loses by damage that is
@@ -110,9 +174,11 @@ func TestALogMayForgetMoreThanOnce(t *testing.T) {
 
 	damaged(1)
 	s.leads(r, 4, 2)
+	r.accepted(s.nodes[1])
 	judge(headers[1:2], 1)
-	s.refused("INV-12", "not what a rebuild gives")
-	r.accepted()
+	s.refused("INV-12", "not what a rebuild gives") // somebody let a log of the partition lead once, but not this one
+	s.lets(r, 4)
+	r.accepted(s.nodes[1])
 	judge(headers[1:2], 1)
 	s.passed()
 
@@ -120,10 +186,13 @@ func TestALogMayForgetMoreThanOnce(t *testing.T) {
 		s.book.wrote(s.nodes[1], effect.Append{Log: part, Batches: b})
 	}
 	damaged(3)
+	s.nodes[1].incarnation++
 	s.leads(r, 6, 4)
+	r.accepted(s.nodes[1])
 	judge(headers[3:], 3)
 	s.refused("INV-12", "not what a rebuild gives") // it knew of offsets 1 and 2 when it led before
-	r.accepted()
+	s.lets(r, 6)
+	r.accepted(s.nodes[1])
 	judge(headers[3:], 3)
 	s.passed()
 	judge([]record.Header{header(numbered(3, 0, 7))}, 3)
