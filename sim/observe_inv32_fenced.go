@@ -8,10 +8,15 @@ import (
 )
 
 // trulyFenced is INV-32 as a producer hears of it: who is told that it is fenced, and
-// so gives up for good, is. Its transactional id has gone on without it, and that is
-// committed, for a refusal is told behind a record that came after the question; and an
-// identity that is over never comes back.
-type trulyFenced struct{ blind }
+// so gives up for good, is. It holds the identity that it was told last, when it asked for
+// one or when it ended a transaction, until the transactional id goes on without it; and
+// that is committed then, for a refusal is told behind a record that came after the
+// question. An identity that is over never comes back. One that nobody was ever told, as
+// after an abort that the coordinator decided for itself, nobody holds.
+type trulyFenced struct {
+	blind
+	told map[txn.Identity]bool // somebody
+}
 
 func (*trulyFenced) Invariant() string { return "INV-32" }
 
@@ -26,17 +31,20 @@ func (o *trulyFenced) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 			continue
 		}
 		switch m := reply.Msg.(type) {
+		case *message.InitProducerIDReply:
+			o.gives(m.Code, txn.Identity{ID: m.ID, Epoch: m.Epoch})
 		case *message.ProduceReply:
 			if asked, ok := n.tokens[reply.Token].request.(*message.Produce); ok {
 				o.produced(w, n, b, asked, m)
 			}
 		case *message.EndTransactionReply:
 			if asked, ok := n.tokens[reply.Token].request.(*message.EndTransaction); ok {
-				o.told(w, n, b, m.Code, asked.TransactionalID, txn.Identity{ID: asked.ID, Epoch: asked.Epoch})
+				o.judge(w, n, b, m.Code, asked.TransactionalID, txn.Identity{ID: asked.ID, Epoch: asked.Epoch})
 			}
+			o.gives(m.Code, txn.Identity{ID: m.ID, Epoch: m.Epoch})
 		case *message.CommitTransactionOffsetsReply:
 			if asked, ok := n.tokens[reply.Token].request.(*message.CommitTransactionOffsets); ok {
-				o.told(w, n, b, m.Code, asked.TransactionalID, txn.Identity{ID: asked.ID, Epoch: asked.Epoch})
+				o.judge(w, n, b, m.Code, asked.TransactionalID, txn.Identity{ID: asked.ID, Epoch: asked.Epoch})
 			}
 		}
 	}
@@ -48,19 +56,25 @@ func (o *trulyFenced) produced(w *World, n *Node, b *transactionsBook, asked *me
 			continue
 		}
 		if h, err := record.Validate(asked.Partitions[i].Records); err == nil {
-			o.told(w, n, b, message.ProducerFenced, asked.TransactionalID, txn.Identity{ID: h.ProducerID, Epoch: h.ProducerEpoch})
+			o.judge(w, n, b, message.ProducerFenced, asked.TransactionalID, txn.Identity{ID: h.ProducerID, Epoch: h.ProducerEpoch})
 		}
 	}
 }
 
-func (*trulyFenced) told(w *World, n *Node, b *transactionsBook, code message.Code, name string, who txn.Identity) {
-	if t, known := b.ids[name]; code == message.ProducerFenced && known && t.Turn == who && given(&t) && !b.adrift(w, name) {
-		w.fail("INV-32", n.id, "a producer is told that it is fenced, and is not", "node %d tells %q, producer %d with epoch %d, that it is fenced, but it is its turn: the transactional id is %v", n.id, name, who.ID, who.Epoch, t.Phase)
+// gives notes that somebody is told its identity. That it is a committed one, INV-29
+// judges; and one that nobody uses in transactions is never anybody's turn.
+func (o *trulyFenced) gives(code message.Code, who txn.Identity) {
+	if code != message.None {
+		return
 	}
+	if o.told == nil {
+		o.told = map[txn.Identity]bool{}
+	}
+	o.told[who] = true
 }
 
-// given says whether a producer was ever told whose turn it is: not after an abort that
-// the coordinator decided for itself.
-func given(t *txn.Transaction) bool {
-	return t.Phase == txn.Empty || t.Phase == txn.Ongoing || t.Ended.ID != record.NoProducerID
+func (o *trulyFenced) judge(w *World, n *Node, b *transactionsBook, code message.Code, name string, who txn.Identity) {
+	if t, known := b.ids[name]; code == message.ProducerFenced && known && t.Turn == who && o.told[who] && !b.adrift(w, name) {
+		w.fail("INV-32", n.id, "a producer is told that it is fenced, and is not", "node %d tells %q, producer %d with epoch %d, that it is fenced, but it is its turn: the transactional id is %v", n.id, name, who.ID, who.Epoch, t.Phase)
+	}
 }

@@ -80,7 +80,9 @@ func TestALostShardExcusesItsOwnTransactionsOnly(t *testing.T) {
 
 	fenced := func(lost record.PartitionID) *theatre {
 		p := begin(nil, true, lost)
-		p.answers(&trulyFenced{}, &message.EndTransaction{TransactionalID: "a", ID: 7}, 0, &message.EndTransactionReply{Code: message.ProducerFenced})
+		o := &trulyFenced{}
+		p.answers(o, &message.InitProducerID{TransactionalID: "a"}, 0, &message.InitProducerIDReply{ID: 7})
+		p.answers(o, &message.EndTransaction{TransactionalID: "a", ID: 7}, 0, &message.EndTransactionReply{Code: message.ProducerFenced})
 		return p
 	}
 	fenced(other).refused("INV-32", "that it is fenced, but it is its turn")
