@@ -41,7 +41,7 @@ func controllerConfig(c Config) controller.Config {
 	return controller.Config{
 		Quorum: quorum.Config{
 			ClusterID: c.ClusterID, ID: c.ID, Voters: c.Voters,
-			Heartbeat: c.Timing.QuorumHeartbeat, ElectionTimeout: c.Timing.ElectionTimeout,
+			Heartbeat: c.Timing.QuorumHeartbeat, ElectionTimeout: c.Timing.ElectionTimeout, Silence: c.Timing.Silence,
 			SnapshotEntries: c.Tidying.QuorumEntries, SnapshotBytes: c.Tidying.QuorumBytes, KeepEntries: c.Tidying.QuorumKept,
 			MessageBytes: c.Tidying.QuorumParcel,
 		},

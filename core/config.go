@@ -35,6 +35,10 @@ type Timing struct {
 	QuorumHeartbeat   message.Duration // of the controller's log; default 200 ms
 	FetchWait         message.Duration // longest wait of a follower's fetch; default 500 ms
 	RequestTimeout    message.Duration // for what the node asks on a client's behalf; default 10 s
+	// Silence is how long a voter with an empty disk, whose configuration names no
+	// other, listens for a cluster that is there already before it begins one; default
+	// four ElectionTimeouts, less than 0: it does not.
+	Silence message.Duration
 }
 
 // Groups are the settings of the internal topic that holds groups and offsets.

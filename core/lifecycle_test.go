@@ -73,3 +73,27 @@ func TestARegisteredRunNamesNoDamageThatIsKnown(t *testing.T) {
 	l.registered(4, &message.RegisterBrokerReply{Incarnation: 9, Code: message.StaleBrokerEpoch}, &effect.Out{})
 	require.Equal(t, []record.PartitionID{old, found}, names(5), "it begins anew")
 }
+
+// The only voter has lost its disk, and a broker is still registered with the cluster
+// that was on it. A new one would know of no topic, and brokers delete what no topic
+// claims: it begins none.
+func TestAVoterThatLostItsDiskBeginsNoClusterWhileABrokerIsRegistered(t *testing.T) {
+	for _, epoch := range []message.BrokerEpoch{0, 5} { // 0: the broker asks to be registered
+		n := New(Config{ID: 1, ClusterID: "c", Address: "host:1", Voters: []message.NodeID{1}, Incarnation: 7}, effect.Recovered{DiskID: 2, Fresh: true}, chance.New(1), message.Now{})
+		step := func(at message.Time, in effect.Input) {
+			var out effect.Out
+			n.Step(message.Now{Mono: at}, in, &out)
+		}
+		step(0, effect.Tick{})
+		if epoch == 0 {
+			step(1, effect.Received{From: 2, Msg: &message.RegisterBroker{ClusterID: "c", Node: 2, Incarnation: 9}})
+		} else {
+			step(1, effect.Received{From: 2, Msg: &message.BrokerHeartbeat{Node: 2, Epoch: epoch}})
+		}
+		for at := message.Time(0); at < message.Time(10*message.Second); at = at.Add(100 * message.Millisecond) {
+			step(at, effect.Tick{})
+		}
+		require.Equal(t, epoch == 0, n.Controller().View().Quorum.Admitted)
+		require.Equal(t, epoch != 0, n.Controller().Claimant() == 2)
+	}
+}

@@ -103,9 +103,15 @@ func awaited(c *core.Node) string {
 		return ""
 	}
 	const empty = "This voter's journal is empty: it is new, or it has lost its disk and may have voted before. It votes once "
+	if who := c.Controller().Claimant(); who != message.NoNode {
+		return fmt.Sprintf("This voter's journal is empty, and node %d is registered with a cluster of this name, which had this voter alone or has others that cannot reach it. "+
+			"It begins no new cluster: name the other voters in its configuration if there are any. If there are none, what the cluster knew of its topics is lost; "+
+			"to begin anew stop all other nodes, move their data folders away, and start this one again", who)
+	}
 	ids := c.Controller().Awaited()
 	if len(ids) == 0 {
-		return empty + "the other voters agree with it on who votes: are the voters in the configurations of all nodes the same?"
+		return empty + "the other voters agree with it on who votes: are the voters in the configurations of all nodes the same? " +
+			"If its own names no other, it begins a cluster when nobody of one that is there already has spoken to it for some seconds"
 	}
 	var names []string
 	for _, id := range ids {

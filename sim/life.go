@@ -75,6 +75,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 			ReplicaLag:        message.Duration(t.ReplicaLag),
 			ElectionTimeout:   message.Duration(t.Election),
 			QuorumHeartbeat:   message.Duration(t.QuorumHeartbeat),
+			Silence:           -1, // the clusters of plans are new
 			FetchWait:         message.Duration(t.FetchWait),
 			RequestTimeout:    message.Duration(t.Request),
 		},

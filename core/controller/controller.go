@@ -129,6 +129,7 @@ func (c *Controller) Receive(now message.Now, from message.NodeID, msg message.M
 	case *message.Quorum:
 		c.quorum.Receive(now.Mono, from, m.Data, &c.result)
 	case *message.BrokerHeartbeat:
+		c.quorum.Claimed(from)
 		c.heartbeat(now.Mono, from, m, out)
 	case *message.RegisterBroker, *message.AlterPartition, *message.AllocateProducerIDs, *message.Forward:
 		c.enqueue(request{from, msg}, out)

@@ -87,6 +87,10 @@ func (c *Controller) Sets() [][]message.NodeID { return c.quorum.Sets() }
 // people.
 func (c *Controller) Awaited() []message.NodeID { return c.quorum.Awaited() }
 
+// Claimant is a registered broker that keeps a voter with an empty journal from beginning
+// a cluster by itself. For observers.
+func (c *Controller) Claimant() message.NodeID { return c.quorum.Claimant() }
+
 // holdsLog says whether a node is a voter or a learner.
 func (c *Controller) holdsLog(n message.NodeID) bool {
 	members := c.quorum.Members()

@@ -23,14 +23,20 @@ import (
 //     journals; so nobody is elected with its help who lacks that.
 //
 // In a new cluster all are empty, and the first start waits for all of them.
-// As long as they are, there is nothing to lose and no term is skipped. A node whose
-// configuration names nobody else has nobody to ask, and begins a cluster: where there
-// is one that it began and that grew, its configuration must name the others.
+// As long as they are, there is nothing to lose and no term is skipped.
+//
+// A node whose configuration names nobody else has nobody to ask. There may be a cluster
+// all the same, which it began and which grew: then those that lead it, or want to, say
+// so to this node as well, for to them it is a member. So it listens first, and asks
+// whoever speaks to it. Only if nobody does for a while it begins a cluster. It begins
+// none while brokers are registered with one that only this node can have led.
 type admission struct {
 	nonce    uint64
+	began    message.Time
 	at       message.Time // next probe
 	got      []heardOf    // by rising id
 	callers  []uint64     // who took this node for a member
+	claimant uint64       // a broker that is registered, and took it for a controller; 0: none
 	term     uint64
 	furthest position
 }
@@ -42,7 +48,7 @@ type heardOf struct {
 }
 
 func (a *admission) begin(q *Quorum, now message.Time) {
-	*a = admission{nonce: q.random.Uint64(), at: now}
+	*a = admission{nonce: q.random.Uint64(), began: now, at: now}
 }
 
 // tick asks everybody, also who has answered: members may have changed since.
@@ -66,6 +72,16 @@ func (a *admission) tick(q *Quorum, now message.Time, out *Out) {
 func (a *admission) called(from uint64) {
 	if !slices.Contains(a.callers, from) {
 		a.callers = append(a.callers, from)
+	}
+}
+
+// Claimed notes a broker that is registered with a cluster and takes this node for one of
+// its controllers. If it was the only one, what that cluster decided was on the disk that it
+// has lost: one that it began now would know of no topic, and brokers delete what no topic
+// claims. So somebody has to stop the brokers first.
+func (q *Quorum) Claimed(broker message.NodeID) {
+	if q.node == nil && uint64(broker) != q.self {
+		q.admission.claimant = uint64(broker)
 	}
 }
 
@@ -112,11 +128,15 @@ func (a *admission) sets() (list []placed) {
 // that remember.
 //
 // Without anybody who remembers, the cluster is new, or so it seems to all that
-// the configuration names: they must agree on who they are.
-func (a *admission) enough(q *Quorum) bool {
+// the configuration names: they must agree on who they are. If it names nobody else,
+// nobody who has been in a cluster may have spoken to this node.
+func (a *admission) enough(q *Quorum, now message.Time) bool {
 	sets := a.sets()
 	if len(sets) == 0 {
 		others := q.configured.voters
+		if len(others) == 1 && (len(a.callers) > 0 || a.claimant != 0 || now < a.began.Add(q.cfg.Silence)) {
+			return false
+		}
 		return q.configured.votes(q.self) && a.count(others, func(h *heardOf) bool { return h.hopes == q.hopes }) == len(others)-1
 	}
 	for _, s := range sets {
@@ -138,7 +158,7 @@ func (a *admission) enough(q *Quorum) bool {
 func (a *admission) awaited(q *Quorum) []uint64 {
 	sets := a.sets()
 	if len(sets) == 0 {
-		sets = []placed{{0, q.configured}}
+		sets = []placed{{0, q.configured}, {0, members{voters: a.callers}}}
 	}
 	var ids []uint64
 	for _, s := range sets {
@@ -194,7 +214,7 @@ func (a *admission) answered(q *Quorum, now message.Time, from uint64, m answer,
 
 // finish begins the journal once enough have answered.
 func (a *admission) finish(q *Quorum, now message.Time, out *Out) {
-	if !a.enough(q) {
+	if !a.enough(q, now) {
 		return
 	}
 	first := q.configured

@@ -216,8 +216,8 @@ func TestANodeJoinsWhileAVoterIsDown(t *testing.T) {
 
 // Members change while the network loses and repeats, nodes crash, and fewer
 // than half of the voters lose their disks. Whoever gives one of them a new disk names
-// the present voters to it: one that is told of itself alone begins a cluster, as the
-// first of these has done. Raft's promises hold at every step
+// the present voters to it: one that is told of itself alone begins a cluster when nobody
+// can reach it for a while, as the first of these has done. Raft's promises hold at every step
 // (observe, carry), and in the end all members agree.
 func TestTroubleWhileMembersChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -334,23 +334,44 @@ func (c *club) canLose(id message.NodeID) bool {
 	return true
 }
 
-// A node that begins with an empty disk, and whose configuration names nobody else,
-// cannot know that there is a cluster already: it begins one. With the present voters
-// in its configuration it joins them, however the cluster began.
-func TestTheFirstVoterOfAClusterThatGrewIsToldOfTheOthers(t *testing.T) {
-	c := newClub(t, 6, 1, Config{})
-	for _, id := range []message.NodeID{2, 3} {
-		c.join(id)
-		c.elect()
-		require.Empty(t, c.change(id, AddLearner))
-		c.promote(id)
+// The node with which a cluster began, alone, has lost its disk and is started with the
+// configuration of its first day. It begins no other cluster while the one that it began
+// is there: those that lead it, or want to, speak to it. The present voters may also be
+// named to it, whoever is up.
+func TestTheFirstVoterOfAClusterThatGrewJoinsIt(t *testing.T) {
+	for _, how := range []string{"told of the others", "told of itself", "without a leader"} {
+		t.Run(how, func(t *testing.T) {
+			c := newClub(t, 6, 1, Config{})
+			for _, id := range []message.NodeID{2, 3} {
+				c.join(id)
+				c.elect()
+				require.Empty(t, c.change(id, AddLearner))
+				c.promote(id)
+			}
+			v, ok := c.propose(c.elect(), "of three")
+			require.True(t, ok)
+			c.run(10*message.Second, "all have it", func() bool { return c.nodes[1].version() >= v })
+			c.crash(1)
+			c.nodes[1].disk = nil
+			switch how {
+			case "told of the others":
+				c.nodes[1].file = c.newest().public().Voters
+			case "without a leader":
+				for _, id := range []message.NodeID{2, 3} {
+					c.crash(id)
+				}
+				c.start(2)
+				c.pass(10 * message.Second) // it stands again and again
+			}
+			c.start(1)
+			if how == "without a leader" {
+				c.pass(20 * message.Second)
+				require.False(t, c.nodes[1].q.View().Admitted)
+				require.Equal(t, []message.NodeID{3}, c.nodes[1].q.Awaited())
+				c.start(3)
+			}
+			c.run(20*message.Second, "it is back", func() bool { return c.nodes[1].version() >= v })
+			require.Equal(t, []message.NodeID{1, 2, 3}, c.voters())
+		})
 	}
-	v, ok := c.propose(c.elect(), "of three")
-	require.True(t, ok)
-	c.run(10*message.Second, "all have it", func() bool { return c.nodes[1].version() >= v })
-	c.crash(1)
-	c.nodes[1].disk, c.nodes[1].file = nil, c.newest().public().Voters
-	c.start(1)
-	c.run(20*message.Second, "it is back", func() bool { return c.nodes[1].version() >= v })
-	require.Equal(t, []message.NodeID{1, 2, 3}, c.voters())
 }

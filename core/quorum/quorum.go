@@ -41,11 +41,19 @@ type Config struct {
 	SnapshotEntries int              // entries beyond which WantsSnapshot; default 10000
 	KeepEntries     int              // entries kept in memory below a snapshot for slow voters; default 1000
 	MessageBytes    int              // entries in one message to a voter, about; default 1 MiB
+
+	// Silence is for how long nobody may have spoken to a node with an empty journal,
+	// and with no other voter in its configuration, when it begins a cluster. Default
+	// four ElectionTimeouts: a leader speaks at every heartbeat, and where there is none
+	// somebody stands within two; the rest is for connections that are being made. Less
+	// than 0: it does not listen.
+	Silence message.Duration
 }
 
 func (c *Config) complete() {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 200*message.Millisecond)
 	c.ElectionTimeout = cmp.Or(c.ElectionTimeout, message.Second)
+	c.Silence = cmp.Or(c.Silence, 4*c.ElectionTimeout)
 	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, 1<<20)
 	c.SnapshotEntries = cmp.Or(c.SnapshotEntries, 10_000)
 	c.KeepEntries = cmp.Or(c.KeepEntries, 1000)

@@ -21,11 +21,26 @@ func TestThreeVotersElectOneAndCommit(t *testing.T) {
 	require.Len(t, c.leaders, 1)
 }
 
-func TestALoneVoterServesAtOnce(t *testing.T) {
+// A node that knows of nobody else listens before it begins a cluster: there may be
+// one. When it starts again it knows that it is alone.
+func TestALoneVoterListensOnceAndThenServesAtOnce(t *testing.T) {
 	c := newClub(t, 1, 1, Config{})
+	c.pass(3 * message.Second)
+	require.False(t, c.nodes[1].q.View().Admitted)
+	begun := c.now
 	c.commit("alone")
-	require.Less(t, c.now, message.Time(100*message.Millisecond))
+	require.Less(t, c.now, begun.Add(1100*message.Millisecond))
 	require.Equal(t, message.Never, c.nodes[1].q.Wake(), "a lone leader waits for nothing")
+
+	c.crash(1)
+	c.start(1)
+	begun = c.now
+	c.commit("again")
+	require.Less(t, c.now, begun.Add(100*message.Millisecond))
+
+	c = newClub(t, 1, 1, Config{Silence: -1})
+	c.commit("told not to")
+	require.Less(t, c.now, message.Time(100*message.Millisecond))
 }
 
 func TestALeaderCutOffStopsServingAndTheOthersGoOn(t *testing.T) {

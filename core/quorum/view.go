@@ -59,6 +59,16 @@ func (q *Quorum) Awaited() []message.NodeID {
 	return members{voters: q.admission.awaited(q)}.public().Voters
 }
 
+// Claimant is a broker that keeps a voter with an empty journal, and no other voter in its
+// configuration, from beginning a cluster: see Claimed. NoNode: there is none, or it does
+// not matter.
+func (q *Quorum) Claimant() message.NodeID {
+	if q.node != nil || len(q.configured.voters) > 1 || len(q.admission.callers) > 0 {
+		return message.NoNode
+	}
+	return message.NodeID(q.admission.claimant)
+}
+
 // View returns the present state.
 func (q *Quorum) View() View {
 	_, ready := q.Leads()
