@@ -57,8 +57,12 @@ func compareHashes(procs []string, outs [][]byte) error {
 	first := lines(outs[0])
 	differ := 0
 	for i := 1; i < len(outs); i++ {
-		for k, line := range lines(outs[i]) {
-			if k >= len(first) || line == first[k] {
+		all := lines(outs[i])
+		if len(all) != len(first) { // else seeds that only one process has told of would pass
+			return fmt.Errorf("the process with GOMAXPROCS=%s tells of %d seeds, and that with %s of %d", procs[0], len(first), procs[i], len(all))
+		}
+		for k, line := range all {
+			if line == first[k] {
 				continue
 			}
 			differ++
