@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -92,8 +93,15 @@ type looker interface{ Looks() scope }
 // their list.
 type looks [scopes]uint64
 
-// looksOf are those of a list of at most 64 observers.
+// mostObservers is how many have a bit in looks.
+const mostObservers = 64
+
+// looksOf are those of a list of at most mostObservers. It panics when there are more:
+// those behind them would have no bit, and never look.
 func looksOf(observers []Observer) (l looks) {
+	if len(observers) > mostObservers {
+		panic(fmt.Sprintf("there are %d observers, and looks has bits for %d: make it wider", len(observers), mostObservers))
+	}
 	for i, o := range observers {
 		of := ofAny
 		if looker, ok := o.(looker); ok {

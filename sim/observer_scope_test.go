@@ -32,3 +32,24 @@ func TestObserversSeeAllThatTheySayTheyLookAt(t *testing.T) {
 		}
 	}
 }
+
+// TestNoObserverIsLeftWithoutABit: one that has none would never be called, and nothing
+// else would show it.
+func TestNoObserverIsLeftWithoutABit(t *testing.T) {
+	var all uint64
+	list := newObservers()
+	l := looksOf(list)
+	for _, set := range l {
+		all |= set
+	}
+	for i, o := range list {
+		if looker, ok := o.(looker); ok && looker.Looks() == 0 {
+			continue // it is called at starts, or at rest
+		}
+		require.NotZero(t, all>>i&1, "%T", o)
+	}
+	for len(list) <= mostObservers {
+		list = append(list, &offsetsOnce{})
+	}
+	require.Panics(t, func() { looksOf(list) })
+}
