@@ -167,9 +167,9 @@ func (w *World) proceed() {
 // promise of its own (an assertion); one of the simulator is a broken harness.
 func (w *World) panicked(r any) {
 	stack := string(debug.Stack())
-	place := panicPlace(stack)
+	place, judged := panicPlace(stack)
 	sentence := fmt.Sprintf("the core panicked: %v (at %s)", r, place)
-	if !strings.Contains(place, "/core/") && !strings.Contains(place, "/storage/") {
+	if !judged {
 		w.broken = fmt.Sprintf("the simulator panicked: %v\n%s", r, stack)
 		return
 	}
@@ -182,8 +182,14 @@ func (w *World) panicked(r any) {
 	}
 }
 
-// panicPlace finds the function that panicked in a stack trace.
-func panicPlace(stack string) string {
+// ofModule begins the name of each function of this module in a stack trace.
+const ofModule = "github.com/tamarack-mq/tamarack/"
+
+// panicPlace finds in a stack trace where in this module the code panicked, and whether
+// that is in what is judged: the core, or storage. It goes by the name of the function,
+// as the folders above the source tree may be called like anything; the place begins at
+// the room, so that it is the same on all machines.
+func panicPlace(stack string) (place string, judged bool) {
 	lines := strings.Split(stack, "\n")
 	seen := false
 	for i, line := range lines {
@@ -191,18 +197,15 @@ func panicPlace(stack string) string {
 			seen = true
 			continue
 		}
-		if seen && i+1 < len(lines) && strings.Contains(line, "tamarack") {
-			file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-			if at := strings.Index(file, "/core/"); at >= 0 {
-				return file[at:]
-			}
-			if at := strings.Index(file, "/storage/"); at >= 0 {
-				return file[at:]
-			}
-			return file
+		name, ours := strings.CutPrefix(line, ofModule)
+		if !seen || !ours || i+1 == len(lines) {
+			continue
 		}
+		file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		room := name[:max(0, strings.IndexAny(name, "./"))]
+		return file[max(0, strings.LastIndex(file, "/"+room+"/")):], room == "core" || room == "storage"
 	}
-	return "an unknown place"
+	return "an unknown place", false
 }
 
 // fail notes the first broken invariant; later ones follow from it and are not
