@@ -190,7 +190,7 @@ func (n *Node) startIn(d Span) {
 }
 
 // halted carries out a Halt. The core may halt in good order, because the disk
-// failed, or because the run is over for it; every other halt is a state that
+// failed, or because its journal is damaged; every other halt is a state that
 // it found impossible, and a bug.
 func (n *Node) halted(h effect.Halt) {
 	w := n.world
@@ -206,7 +206,7 @@ func (n *Node) halted(h effect.Halt) {
 		n.startIn(n.restartIn)
 		return
 	}
-	if !n.diskFailed && !w.atlas.ails[n.id].journal && !strings.Contains(h.Reason, "leftover") {
+	if !n.diskFailed && !w.atlas.ails[n.id].journal {
 		w.fail("INV-37", n.id, "halt: "+withoutNumbers(h.Reason), "node %d halts although its disk is well: %s", n.id, h.Reason)
 		return
 	}
