@@ -193,9 +193,7 @@ func (r *replicaBook) gone() {
 	r.forgetful, r.forgot, r.revived = false, false, 0
 }
 
-// crashed and swapped note what a process or a disk took with it.
-func (b *book) crashed(*Node) {}
-
+// swapped notes what a disk took with it.
 func (b *book) swapped(n *Node) {
 	for _, p := range b.list {
 		if r := p.at(n.id); r != nil {
@@ -204,11 +202,4 @@ func (b *book) swapped(n *Node) {
 	}
 	nb := b.node(n.id)
 	nb.journal, nb.torn, nb.snapshot, nb.grown = nil, nil, 0, 0
-}
-
-// read notes what a read of records gave.
-func (b *book) read(n *Node, s effect.Slice, r *effect.ReadResult) {
-	if r.Err != nil {
-		n.world.mark(markDamagedReadRefused)
-	}
 }

@@ -175,7 +175,9 @@ func (d *drive) startRead(e effect.Effect) {
 		for i, s := range e.Slices {
 			results[i].Batches, results[i].Err = d.store.Read(s)
 			d.heard("a read", true, results[i].Err)
-			d.node.world.book.read(d.node, s, &results[i])
+			if results[i].Err != nil {
+				d.node.world.mark(markDamagedReadRefused)
+			}
 		}
 		in = effect.ReadDone{Token: e.Token, Results: results}
 	case effect.FindTime:

@@ -27,7 +27,6 @@ func (d *drive) disarm() {
 func (d *drive) crash(how death) {
 	d.forget()
 	d.powerCut(how.lossy)
-	d.node.world.book.crashed(d.node)
 }
 
 // powerCut ends the use of the disk: with lossy set, what was not flushed may

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/group"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/txn"
@@ -131,9 +132,9 @@ func (w *World) inRole(role string) int32 {
 		i, _ := strconv.Atoi(index)
 		return w.leaderOf(topic, i, what == "leader")
 	case "coordinator":
-		return w.leaderOf(offsetsTopic, int(w.shardOf(of)), true)
+		return w.leaderOf(offsetsTopic, int(group.Shard(of, int32(w.partitionsOf(offsetsTopic)))), true)
 	case "decider":
-		return w.leaderOf(txn.TopicName, int(txn.Shard(of, int32(w.partitionsOf(txn.TopicName)))), true)
+		return w.leaderOf(statesTopic, int(txn.Shard(of, int32(w.partitionsOf(statesTopic)))), true)
 	}
 	return 0
 }

@@ -27,7 +27,8 @@ func (w *World) topicForsaken(name string) bool {
 }
 
 // shardGivenUp says whether records of the shard that holds a group may have been
-// given up, by an operator's unclean election or beyond the fault budget.
+// given up by an operator's unclean election. That damage beyond the budget has hit its
+// last copies is no reason: see off.
 func (w *World) shardGivenUp(g string) bool { return w.groupShard(g).off() }
 
 // shardForsaken says whether nobody may coordinate a group any more, because the
@@ -44,7 +45,7 @@ func (w *World) deposedFromShard(n *Node, g string) bool {
 // transactionsGivenUp says whether what was decided about the transactions of an id
 // may be forgotten.
 func (w *World) transactionsGivenUp(id string) bool {
-	t := w.shards(txn.TopicName)
+	t := w.shards(statesTopic)
 	return t != nil && w.shard(t, txn.Shard(id, int32(len(t.Partitions)))).forgets()
 }
 
@@ -54,7 +55,7 @@ func (w *World) producerGivenUp(id record.ProducerID) bool {
 	if name := w.book.transactions.owners[id]; name != "" {
 		return w.transactionsGivenUp(name)
 	}
-	t := w.shards(txn.TopicName)
+	t := w.shards(statesTopic)
 	return t != nil && slices.ContainsFunc(t.Partitions, func(p *message.PartitionChange) bool { return w.book.parts[p.ID].forgets() })
 }
 
@@ -95,13 +96,4 @@ func (w *World) shards(name string) *metadata.Topic {
 
 func (w *World) shard(t *metadata.Topic, index int32) *partBook {
 	return w.book.parts[record.PartitionID{Topic: t.ID, Index: index}]
-}
-
-// shardOf is the number of the shard that holds a group.
-func (w *World) shardOf(g string) int32 {
-	shards := int32(16)
-	if w.plan.Cluster.Shards > 0 {
-		shards = int32(w.plan.Cluster.Shards)
-	}
-	return group.Shard(g, shards)
 }

@@ -162,7 +162,7 @@ func (w *World) heldLogs(logs map[models.Place]*models.Log, internal map[uint64]
 			w.mark(markForsaken)
 		} else if l := logs[at]; l != nil {
 			list = append(list, *l)
-		} else if !part.deleted && !part.forsaken() && !internal[at.TopicID] {
+		} else if !part.deleted && !internal[at.TopicID] {
 			// Nothing to read: the reading skips what is empty, and has no word for what
 			// holds nothing that counts.
 			if w.transacted {

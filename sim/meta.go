@@ -7,15 +7,13 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
-	"github.com/tamarack-mq/tamarack/core/txn"
 )
 
-// metaBook follows the metadata: the newest image that any voter has committed,
-// and what every image was at every version.
+// metaBook follows the metadata: the newest image that any voter has committed, how
+// far each node has come, and what the step at hand has changed.
 type metaBook struct {
 	image   *metadata.Image
 	version message.Version
-	digests map[message.Version]uint64
 	seen    []seenImages // by node id
 	brokers []*message.BrokerChange
 	live    int   // partitions that are not deleted
@@ -197,7 +195,7 @@ func (w *World) markChange(old, new *message.PartitionChange) {
 	}
 	if t := w.newest().Topic(new.ID.Topic); t != nil && t.Name == offsetsTopic && new.Leader != message.NoNode {
 		w.mark(markCoordinatorMoved)
-	} else if t != nil && t.Name == txn.TopicName && new.Leader != message.NoNode {
+	} else if t != nil && t.Name == statesTopic && new.Leader != message.NoNode {
 		w.mark(markTransactionsMoved)
 	}
 	switch {
