@@ -287,6 +287,31 @@ func (a *atlas) swap(n *Node) bool {
 	return true
 }
 
+// mayForget says whether a node may lose what it has voted and acknowledged: in
+// every set of voters that it knows, or that is known to be in force, fewer than
+// half may have forgotten at once.
+func (a *atlas) mayForget(n *Node) bool {
+	sets := [][]message.NodeID{a.world.votersNow()}
+	if c := n.Core(); c != nil && c.Controller() != nil {
+		sets = append(sets, c.Controller().Sets()...)
+	}
+	for _, voters := range sets {
+		if !contains(voters, n.node()) {
+			continue
+		}
+		hit := 1
+		for _, v := range voters {
+			if v != n.node() && a.forgetful(a.world.nodes[v]) {
+				hit++
+			}
+		}
+		if hit > (len(voters)-1)/2 {
+			return false
+		}
+	}
+	return true
+}
+
 // swapped notes that a node's disk is an empty one now.
 func (a *atlas) swapped(n *Node) {
 	a.lost(n.id, func(*partBook) bool { return true })
@@ -443,91 +468,3 @@ func contains(set []message.NodeID, id message.NodeID) bool {
 	}
 	return false
 }
-
-// strikeDisk acts on the disk of one node.
-func (w *World) strikeDisk(f *activeFault) {
-	n := w.target(f.plan)
-	if n == nil || n.absent { // one that has never run has no disk yet
-		return
-	}
-	d := &n.drive
-	switch f.plan.Kind {
-	case SlowDisk:
-		d.slow = int64(max(2, f.plan.Strength))
-		f.undo = append(f.undo, func() { d.slow = 1 })
-	case StallDisk:
-		d.stalled = true
-		f.undo = append(f.undo, func() { d.stalled = false; n.resume() })
-	case FullDisk:
-		room := int64(max(1, f.plan.Strength))
-		d.disk.SetCapacity(max(1, d.disk.Used()+room))
-		d.fullOnPurpose = true
-		f.undo = append(f.undo, func() { d.disk.SetCapacity(0); d.fullOnPurpose = false })
-	case FailFlush:
-		if n.up {
-			w.atlas.ails[n.id].failing = true
-			d.disk.FailSync(d.chaos.Between(1, 4), d.chaos)
-			f.undo = append(f.undo, func() { d.disk.FailSync(0, d.chaos) })
-		}
-	case FlipBits, LoseFile, Misdirect:
-		w.rot(n, f.plan)
-	}
-}
-
-// rot damages durable data.
-// Of a fault that names a topic only the logs of that are hit.
-func (w *World) rot(n *Node, f *Fault) {
-	if !n.up || !w.atlas.mayDamage(n) {
-		return
-	}
-	d := &n.drive
-
-	limit := func(path string, durable int64) int64 {
-		if !isLogFile(path) || f.Topic != "" && !w.isOf(path, f.Topic) {
-			return 0
-		}
-		return min(durable, d.store.Guarded(path))
-	}
-	var hit simdisk.Damage
-	var ok bool
-	switch f.Kind {
-	case FlipBits:
-		if d.chaos.OneIn(3) {
-			hit, ok = d.disk.SpoilSector(d.chaos, limit)
-		} else {
-			hit, ok = d.disk.FlipBit(d.chaos, limit)
-		}
-	case LoseFile:
-		hit, ok = d.disk.LoseFile(d.chaos, limit)
-	default:
-		hit, ok = d.disk.Misdirect(d.chaos, limit, showsStray)
-	}
-	if !ok {
-		return
-	}
-	w.atlas.damage(n, hit.Path)
-	if w.tracing {
-		w.tell("node %d: %s of %s at byte %d", n.id, hit.Kind, hit.Path, hit.Offset)
-	}
-}
-
-// isOf says whether a file belongs to a log of a topic.
-func (w *World) isOf(path, topic string) bool {
-	image := w.newest()
-	if image == nil {
-		return false
-	}
-	t := image.TopicNamed(topic)
-	return t != nil && strings.HasPrefix(path, strconv.FormatUint(uint64(t.ID), 10)+"-")
-}
-
-// resume lets the lanes go on after a stall.
-func (n *Node) resume() {
-	if n.up && !n.paused {
-		n.drive.begin()
-	}
-}
-
-// isLogFile says whether a file holds records. Journals and identities have
-// guards of their own and a budget of their own: see Voters.
-func isLogFile(path string) bool { return strings.HasSuffix(path, ".log") }

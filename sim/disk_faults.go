@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/effect"
+import (
+	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
+)
 
 // arm lets the node die inside the op-th file operation from here on, or at the
 // latest after within.
@@ -8,6 +11,13 @@ func (d *drive) arm(as death, op int64, within Span) {
 	d.armed, d.armedAs = true, as
 	d.disk.CrashAfter(op, d.chaos)
 	d.schedule(evNodeDies, as.bits()|ofAFault, within)
+}
+
+// armInside lets the node die inside the next operation of one kind. If none
+// comes, it does not die.
+func (d *drive) armInside(op simdisk.Op, as death) {
+	d.armed, d.armedAs = true, as
+	d.disk.CrashInside(op, 1, d.chaos)
 }
 
 // armRecovery lets the next recovery end in the middle.

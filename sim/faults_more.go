@@ -1,12 +1,7 @@
 package sim
 
 import (
-	"bytes"
-	"strings"
-
 	"github.com/tamarack-mq/tamarack/core/effect"
-	"github.com/tamarack-mq/tamarack/core/message"
-	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
@@ -42,7 +37,8 @@ func (s *Settings) over(t TimingPlan) TimingPlan {
 	return t
 }
 
-// strikeMore carries out the kinds of this file.
+// strikeMore carries out the kinds that came after the first ones, and before those of
+// strikeRare.
 func (w *World) strikeMore(f *activeFault) {
 	p := f.plan
 	n := w.target(p)
@@ -77,13 +73,6 @@ func (w *World) strikeMore(f *activeFault) {
 	}
 }
 
-// armInside lets the node die inside the next operation of one kind. If none
-// comes, it does not die.
-func (d *drive) armInside(op simdisk.Op, as death) {
-	d.armed, d.armedAs = true, as
-	d.disk.CrashInside(op, 1, d.chaos)
-}
-
 // ailLinkMore acts on one link.
 func (w *World) ailLinkMore(f *activeFault, x, y simnet.Endpoint) {
 	s := f.plan.Strength
@@ -97,15 +86,6 @@ func (w *World) ailLinkMore(f *activeFault, x, y simnet.Endpoint) {
 	}
 }
 
-// slowReads lets a disk be slow with reads only: what a node is asked to read may
-// be out of date when it has it, while it goes on writing.
-func (w *World) slowReads(f *activeFault) {
-	if n := w.target(f.plan); n != nil {
-		n.drive.slowRead = Span(f.plan.Strength) * Millisecond
-		f.undo = append(f.undo, func() { n.drive.slowRead = 0 })
-	}
-}
-
 func (w *World) slowClient(f *activeFault) {
 	for _, u := range w.clients {
 		if u.plan.ID == f.plan.Client {
@@ -113,84 +93,6 @@ func (w *World) slowClient(f *activeFault) {
 			f.undo = append(f.undo, func() { u.slow = 0 })
 		}
 	}
-}
-
-// rotBeside damages what stands beside the records of a log, and what storage
-// can make anew from them or must give the log up for.
-func (w *World) rotBeside(n *Node) {
-	if !n.up || !w.atlas.mayDamage(n) {
-		return
-	}
-	d := &n.drive
-	limit := func(path string, durable int64) int64 {
-		if isLogFile(path) || !strings.Contains(path, "/") {
-			return 0
-		}
-		return min(durable, d.store.Guarded(path))
-	}
-	damage := d.disk.FlipBit
-	if d.chaos.OneIn(3) {
-		damage = d.disk.LoseFile
-	}
-	if hit, ok := damage(d.chaos, limit); ok {
-		w.atlas.damageBeside(n, hit.Path)
-		w.mark(markDamagedBeside)
-		if w.tracing {
-			w.tell("node %d: %s of %s at byte %d", n.id, hit.Kind, hit.Path, hit.Offset)
-		}
-	}
-}
-
-// rotJournal damages the journal of a voter, if fewer than half of the voters
-// may have forgotten something then. The voter finds out when it starts next. At
-// the end of the fault an operator does what it asks for: it replaces the disk.
-func (w *World) rotJournal(f *activeFault, n *Node) {
-	if n == nil || !n.up || !n.votes() || w.atlas.ails[n.id].root || !w.atlas.mayForget(n) || !w.atlas.affords(n.id) {
-		return
-	}
-	d := &n.drive
-	hit, ok := d.disk.FlipBit(d.chaos, func(path string, durable int64) int64 {
-		if path != "quorum" {
-			return 0
-		}
-		return min(durable, d.store.Guarded(path))
-	})
-	if !ok {
-		return
-	}
-	w.atlas.ails[n.id].journal, w.atlas.ails[n.id].reserved = true, true
-	w.mark(markJournalDamaged)
-	if w.tracing {
-		w.tell("node %d: %s of %s at byte %d", n.id, hit.Kind, hit.Path, hit.Offset)
-	}
-	f.undo = append(f.undo, func() { w.replaceDisk(n) })
-}
-
-// replaceDisk is an operator who gives a node an empty disk, as soon as the
-// cluster can do without what is on the old one.
-func (w *World) replaceDisk(n *Node) {
-	if !w.atlas.ails[n.id].journal {
-		return
-	}
-	if !w.atlas.covered(n.id) && w.phase > faulting {
-		w.atlas.uncovered(n.id) // nobody else will come: what only this disk has is given up for its voter
-	} else if n.forGood || !w.atlas.covered(n.id) {
-		w.in(Second, event{kind: evReplaceDisk, place: n.id})
-		return
-	}
-	w.exchange(n, 100*Millisecond)
-}
-
-// exchange swaps a disk for an empty one.
-func (w *World) exchange(n *Node, back Span) {
-	w.atlas.swapped(n)
-	if n.up {
-		n.die(death{told: true})
-		n.startIn(back)
-	}
-	n.drive.disk.Swap()
-	n.drive.armExact()
-	w.book.swapped(n)
 }
 
 // cutOff leaves a node running where nobody reaches it, for good.
@@ -205,83 +107,12 @@ func (w *World) cutOff(n *Node) {
 	}
 }
 
-// damageBeside is damage to what stands beside the records of a log.
-func (a *atlas) damageBeside(n *Node, path string) {
-	ail := &a.ails[n.id]
-	for _, part := range a.world.book.list {
-		if holdsLog(path, part.id) && strings.HasSuffix(path, "/checkpoint") {
-			if ail.blank == nil {
-				ail.blank = map[record.PartitionID]effect.Cut{}
-			}
-			ail.blank[part.id] = part.replica(n.id).cut
-		}
-		if holdsLog(path, part.id) && a.clean(n.id, part.id) {
-			a.damage(n, path)
-			if ail.owed[part.id] {
-				ail.beside[part.id] = true
-			}
-			return
-		}
-	}
-	a.damage(n, path)
-}
-
-// showsStray says whether a log file shows that bytes of another place were written
-// into it. The checksum of a batch covers neither its offset nor its leader epoch, as
-// Kafka's format has it: a batch of another log that comes to lie right behind the
-// offset of one of this log is one of this log, here and on a real disk. Batches are so
-// small here, and strays so many, that it happens.
-func showsStray(_ string, before, after []byte) bool {
-	at := 0
-	for it := record.Batches(before); it.Next(); at += len(it.Bytes) {
-		h, err := record.DecodeHeader(after[at:])
-		if err != nil || h.BaseOffset != it.Header.BaseOffset || h.LastOffsetDelta < 0 || h.Size() > len(after)-at {
-			continue
-		}
-		if now := after[at : at+h.Size()]; record.Checksum(now) == h.CRC && !bytes.Equal(now, it.Bytes) {
-			return false
-		}
-	}
-	return true
-}
-
-// repairs notes what a recovery has made good by itself: damage beside the
-// records that it does not complain of.
-func (a *atlas) repairs(node int32, log *effect.RecoveredLog) {
-	ail := &a.ails[node]
-	if !ail.beside[log.ID] || log.Damage != "" {
-		return
-	}
-	hits := ail.hits[log.ID]
-	for _, path := range hits {
-		if isLogFile(path) {
-			return
-		}
-	}
-	delete(ail.hits, log.ID)
-	delete(ail.beside, log.ID)
-	delete(ail.scars, log.ID)
-	delete(ail.owed, log.ID)
-	delete(ail.mended, log.ID)
-	if len(ail.owed) == 0 {
-		ail.damaged = false
-	}
-}
-
 // voteless says that a voter takes no part because it lost its journal.
 func (w *World) voteless(n *Node) string {
 	if c := n.Core(); c != nil && c.Controller() != nil {
 		return c.Controller().View().Quorum.Mute
 	}
 	return ""
-}
-
-// journalReplaced notes that a voter has written its journal anew, from memory:
-// what damaged the old one is gone.
-func (a *atlas) journalReplaced(node int32) {
-	if ail := &a.ails[node]; ail.journal {
-		ail.journal, ail.reserved = false, false
-	}
 }
 
 // markNetwork counts what only the network knows, at the end of a run.
@@ -310,42 +141,4 @@ func (w *World) restartDamaged() {
 			}
 		}
 	}
-}
-
-// rewritten notes that a disk has carried out a change of a log that takes away
-// what recovery complained of, or would have. A cut takes it from a log that recovery
-// found damaged, and else what lies behind it only. Without a checkpoint, where one is
-// needed, recovery goes on complaining until there is one.
-func (a *atlas) rewritten(node int32, e effect.Effect) {
-	ail := &a.ails[node]
-	if len(ail.scars) == 0 {
-		return
-	}
-	id := logOf(e)
-	switch e := e.(type) {
-	case effect.CreateLog, effect.DeleteLog, effect.Reset:
-	case effect.Truncate:
-		if a.world.book.replica(node, id).forgetful || a.hitBelow(node, id, e.To, "") {
-			return
-		}
-	case effect.Checkpoint:
-		if !a.world.book.replica(node, id).forgetful {
-			return
-		}
-	default:
-		return
-	}
-	delete(ail.scars, id)
-}
-
-// uncovered concedes the partitions of which a node, whose disk must be replaced,
-// holds the last copy: the others fell out of the in-sync set since.
-func (a *atlas) uncovered(node int32) {
-	a.each(node, func(part *partBook, state *message.PartitionChange) bool {
-		if !a.covers(node, part, state) {
-			part.loss = true
-			a.world.mark(markConceded)
-		}
-		return true
-	})
 }

@@ -93,31 +93,6 @@ func (w *World) votersNow() []message.NodeID {
 	return ids
 }
 
-// mayForget says whether a node may lose what it has voted and acknowledged: in
-// every set of voters that it knows, or that is known to be in force, fewer than
-// half may have forgotten at once.
-func (a *atlas) mayForget(n *Node) bool {
-	sets := [][]message.NodeID{a.world.votersNow()}
-	if c := n.Core(); c != nil && c.Controller() != nil {
-		sets = append(sets, c.Controller().Sets()...)
-	}
-	for _, voters := range sets {
-		if !contains(voters, n.node()) {
-			continue
-		}
-		hit := 1
-		for _, v := range voters {
-			if v != n.node() && a.forgetful(a.world.nodes[v]) {
-				hit++
-			}
-		}
-		if hit > (len(voters)-1)/2 {
-			return false
-		}
-	}
-	return true
-}
-
 // forgetful says whether a node has lost its disk and does not yet hold again
 // what it may have promised.
 func (a *atlas) forgetful(n *Node) bool {
