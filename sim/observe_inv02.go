@@ -18,6 +18,8 @@ type replicaAgreement struct{ blind }
 
 func (*replicaAgreement) Invariant() string { return "INV-2" }
 
+func (*replicaAgreement) Looks() scope { return ofAppends | ofCuts | ofMoves }
+
 func (o *replicaAgreement) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		if a, ok := e.(effect.Append); ok {

@@ -9,6 +9,8 @@ type offsetsOnce struct{ blind }
 
 func (*offsetsOnce) Invariant() string { return "INV-3" }
 
+func (*offsetsOnce) Looks() scope { return ofAppends }
+
 func (o *offsetsOnce) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		a, ok := e.(effect.Append)

@@ -14,6 +14,8 @@ type nothingCut struct{ blind }
 
 func (*nothingCut) Invariant() string { return "INV-4" }
 
+func (*nothingCut) Looks() scope { return ofCuts }
+
 func (o *nothingCut) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		switch e := e.(type) {

@@ -20,6 +20,8 @@ type soundHighWatermark struct{ blind }
 
 func (*soundHighWatermark) Invariant() string { return "INV-5" }
 
+func (*soundHighWatermark) Looks() scope { return ofCuts | ofMoves | ofImages }
+
 func (o *soundHighWatermark) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for _, r := range w.book.touched {
 		v := &r.view

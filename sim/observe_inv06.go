@@ -17,6 +17,8 @@ type completeInSync struct{ blind }
 
 func (*completeInSync) Invariant() string { return "INV-6" }
 
+func (*completeInSync) Looks() scope { return ofReplicas | ofImages }
+
 func (o *completeInSync) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for _, c := range w.book.meta.changed {
 		if c.part.adrift(c.new.LeaderEpoch) || c.part.high == 0 {

@@ -14,6 +14,8 @@ type singleLeaders struct{ blind }
 
 func (*singleLeaders) Invariant() string { return "INV-7" }
 
+func (*singleLeaders) Looks() scope { return ofMoves | ofImages }
+
 func (o *singleLeaders) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for _, c := range w.book.meta.changed {
 		o.chosen(w, c)

@@ -13,6 +13,8 @@ type decidedReads struct{ blind }
 
 func (*decidedReads) Invariant() string { return "INV-8" }
 
+func (*decidedReads) Looks() scope { return ofFetched }
+
 func (o *decidedReads) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		reply, ok := e.(effect.Reply)

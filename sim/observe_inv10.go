@@ -16,6 +16,8 @@ type trueAnswers struct{ blind }
 
 func (*trueAnswers) Invariant() string { return "INV-10" }
 
+func (*trueAnswers) Looks() scope { return ofProduced | ofFetched | ofDescribed }
+
 func (o *trueAnswers) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		reply, ok := e.(effect.Reply)

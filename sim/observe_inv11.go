@@ -12,6 +12,8 @@ type exactRecovery struct{ blind }
 
 func (*exactRecovery) Invariant() string { return "INV-11" }
 
+func (*exactRecovery) Looks() scope { return 0 }
+
 func (o *exactRecovery) Started(w *World, n *Node, found *effect.Recovered) {
 	seen := 0
 	for i := range found.Logs {

@@ -16,6 +16,8 @@ type derivedState struct{ blind }
 
 func (*derivedState) Invariant() string { return "INV-12" }
 
+func (*derivedState) Looks() scope { return ofCuts | ofAppends }
+
 // rebuildEvery is the number of appends to one replica between two rebuilds.
 const rebuildEvery = 200
 

@@ -14,6 +14,8 @@ type damageSeen struct{ blind }
 
 func (*damageSeen) Invariant() string { return "INV-13" }
 
+func (*damageSeen) Looks() scope { return ofReads | ofFetched | ofMoves }
+
 // Started judges that a recovery complains of a checkpoint that it cannot read, when
 // nothing else tells what producers did in records that are retired. One that was
 // written anew since it was hit is there; with a cut of the log others may do.

@@ -30,6 +30,8 @@ type journalWrite struct {
 
 func (*syncFirst) Invariant() string { return "INV-14" }
 
+func (*syncFirst) Looks() scope { return ofSaves | ofQuorum | ofCopies | ofProduced }
+
 func (o *syncFirst) at(n *Node) *journalTail {
 	for int(n.id) >= len(o.journals) {
 		o.journals = append(o.journals, journalTail{})

@@ -12,6 +12,8 @@ type retentionBounds struct{ blind }
 
 func (*retentionBounds) Invariant() string { return "INV-15" }
 
+func (*retentionBounds) Looks() scope { return ofCuts | ofMoves | ofImages }
+
 func (o *retentionBounds) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		t, ok := e.(effect.TrimPrefix)

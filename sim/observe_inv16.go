@@ -25,6 +25,8 @@ type ballot struct {
 
 func (*votes) Invariant() string { return "INV-16" }
 
+func (*votes) Looks() scope { return ofQuorum }
+
 func (o *votes) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	if r, ok := in.(effect.Received); ok {
 		o.heard(w, n, r)

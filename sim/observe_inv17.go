@@ -18,6 +18,8 @@ type appliedTo struct {
 
 func (*commitRule) Invariant() string { return "INV-17" }
 
+func (*commitRule) Looks() scope { return ofImages }
+
 func (o *commitRule) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	c := n.Core()
 	if c == nil || c.Controller() == nil || !w.book.meta.at(n.id).moved {

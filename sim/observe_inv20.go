@@ -32,6 +32,8 @@ type comparedImage struct {
 
 func (*oneHistory) Invariant() string { return "INV-20" }
 
+func (*oneHistory) Looks() scope { return ofImages }
+
 func (o *oneHistory) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	s := w.book.meta.at(n.id)
 	c := n.Core()

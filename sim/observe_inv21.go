@@ -28,6 +28,8 @@ type seat struct{ group, instance string }
 
 func (*oneOwner) Invariant() string { return "INV-21" }
 
+func (*oneOwner) Looks() scope { return ofBeats | ofBeaten }
+
 func (o *oneOwner) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	if !aboutGroups(in, out) {
 		return

@@ -38,6 +38,10 @@ type memberTold struct {
 
 func (*staleInert) Invariant() string { return "INV-22" }
 
+func (*staleInert) Looks() scope {
+	return ofQuorum | ofSessions | ofGroups | ofGroupsTold | ofBeaten | ofTurns | ofFetched
+}
+
 func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	o.earlierAnswer(w, n, in)
 	switch in := in.(type) {

@@ -52,6 +52,8 @@ const replayEvery = 150
 
 func (*coordinatorReplay) Invariant() string { return "INV-23" }
 
+func (*coordinatorReplay) Looks() scope { return ofBeaten | ofGroupsTold | ofTurns }
+
 func (o *coordinatorReplay) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		r, ok := e.(effect.Reply)

@@ -78,6 +78,8 @@ type commitAcked struct {
 
 func (*committedOffsets) Invariant() string { return "INV-24" }
 
+func (*committedOffsets) Looks() scope { return ofMoves | ofGroups | ofGroupsTold | ofBeaten }
+
 func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	if r, ok := in.(effect.Requested); ok {
 		o.asked(w, n, r)

@@ -83,6 +83,8 @@ const remembered = 5
 
 func (*sequences) Invariant() string { return "INV-27" }
 
+func (*sequences) Looks() scope { return ofMoves | ofProduces | ofIdentities | ofTurns }
+
 func (o *sequences) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	for _, r := range w.book.touched {
 		if p := r.part; p.high > 0 && !p.adrift(r.view.LeaderEpoch) && !p.unknown {

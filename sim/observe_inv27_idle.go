@@ -16,6 +16,8 @@ type idleProducers struct{ blind }
 
 func (*idleProducers) Invariant() string { return "INV-27" }
 
+func (*idleProducers) Looks() scope { return ofMoves | ofTicks | ofProduced }
+
 // heardOf is what a replica has been told by whom, and when, in this run of its
 // node.
 type heardOf struct {

@@ -20,6 +20,8 @@ type trulyFenced struct {
 
 func (*trulyFenced) Invariant() string { return "INV-32" }
 
+func (*trulyFenced) Looks() scope { return ofProduced | ofGroupsTold | ofTurns }
+
 func (o *trulyFenced) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	b := &w.book.transactions
 	if b.states == 0 {

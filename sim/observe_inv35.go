@@ -15,6 +15,8 @@ type toldOfTruncations struct{ blind }
 
 func (*toldOfTruncations) Invariant() string { return "INV-35" }
 
+func (*toldOfTruncations) Looks() scope { return ofFetched }
+
 func (o *toldOfTruncations) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		reply, ok := e.(effect.Reply)

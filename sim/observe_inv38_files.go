@@ -9,6 +9,8 @@ type closedFiles struct{ blind }
 
 func (*closedFiles) Invariant() string { return "INV-38" }
 
+func (*closedFiles) Looks() scope { return 0 }
+
 func (o *closedFiles) Rested(w *World) {
 	for _, n := range w.nodes[1:] {
 		if n.up {

@@ -15,6 +15,8 @@ type safeMoves struct{ blind }
 
 func (*safeMoves) Invariant() string { return "INV-43" }
 
+func (*safeMoves) Looks() scope { return ofImages }
+
 func (o *safeMoves) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
 	for i := range w.book.meta.changed {
 		c := &w.book.meta.changed[i]

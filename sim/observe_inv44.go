@@ -19,6 +19,8 @@ type ownedLogs struct {
 
 func (*ownedLogs) Invariant() string { return "INV-44" }
 
+func (*ownedLogs) Looks() scope { return ofImages | ofCuts }
+
 func (o *ownedLogs) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
 	for _, e := range out {
 		if d, ok := e.(effect.DeleteLog); ok {

@@ -172,33 +172,3 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 	}
 	return s
 }
-
-func (*offsetsOnce) Looks() scope        { return ofAppends }
-func (*replicaAgreement) Looks() scope   { return ofAppends | ofCuts | ofMoves }
-func (*nothingCut) Looks() scope         { return ofCuts }
-func (*soundHighWatermark) Looks() scope { return ofCuts | ofMoves | ofImages }
-func (*completeInSync) Looks() scope     { return ofReplicas | ofImages }
-func (*singleLeaders) Looks() scope      { return ofMoves | ofImages }
-func (*decidedReads) Looks() scope       { return ofFetched }
-func (*trueAnswers) Looks() scope        { return ofProduced | ofFetched | ofDescribed }
-func (*trulyFenced) Looks() scope        { return ofProduced | ofGroupsTold | ofTurns }
-func (*exactRecovery) Looks() scope      { return 0 }
-func (*closedFiles) Looks() scope        { return 0 }
-func (*derivedState) Looks() scope       { return ofCuts | ofAppends }
-func (*damageSeen) Looks() scope         { return ofReads | ofFetched | ofMoves }
-func (*syncFirst) Looks() scope          { return ofSaves | ofQuorum | ofCopies | ofProduced }
-func (*retentionBounds) Looks() scope    { return ofCuts | ofMoves | ofImages }
-func (*toldOfTruncations) Looks() scope  { return ofFetched }
-func (*votes) Looks() scope              { return ofQuorum }
-func (*commitRule) Looks() scope         { return ofImages }
-func (*oneHistory) Looks() scope         { return ofImages }
-func (*oneOwner) Looks() scope           { return ofBeats | ofBeaten }
-func (*coordinatorReplay) Looks() scope  { return ofBeaten | ofGroupsTold | ofTurns }
-func (*committedOffsets) Looks() scope   { return ofMoves | ofGroups | ofGroupsTold | ofBeaten }
-func (*sequences) Looks() scope          { return ofMoves | ofProduces | ofIdentities | ofTurns }
-func (*idleProducers) Looks() scope      { return ofMoves | ofTicks | ofProduced }
-func (*staleInert) Looks() scope {
-	return ofQuorum | ofSessions | ofGroups | ofGroupsTold | ofBeaten | ofTurns | ofFetched
-}
-func (*safeMoves) Looks() scope { return ofImages }
-func (*ownedLogs) Looks() scope { return ofImages | ofCuts }
