@@ -77,15 +77,14 @@ type Operation struct {
 	Partition int32
 
 	// Publish: what was sent and, when OK and acks is not 0, where it is.
-	Key         []byte
-	Value       []byte
-	Headers     []Header
-	Timestamp   int64 // milliseconds
-	Acks        int8  // -1 all, 1 leader, 0 none
-	Idempotent  bool
-	Offset      int64
-	Sequence    int64 // the count of this client's publishes, in the order of the calls
-	Compression int8
+	Key        []byte
+	Value      []byte
+	Headers    []Header
+	Timestamp  int64 // milliseconds
+	Acks       int8  // -1 all, 1 leader, 0 none
+	Idempotent bool
+	Offset     int64
+	Sequence   int64 // the count of this client's publishes, in the order of the calls
 
 	// Poll and Read: what came, in the order in which it was handed over.
 	// Read: Offset is where it was asked to begin. Sought: Timestamp is what was

@@ -34,6 +34,10 @@ func (r *Recorder) End(id, at int64, outcome Outcome, fill func(*Operation)) {
 	}
 }
 
+// Amend notes more about an operation that is still open, as what its client asks for
+// in the end.
+func (r *Recorder) Amend(id int64, change func(*Operation)) { change(&r.ops[id]) }
+
 // Moment notes something that is over at once: Assigned, Revoked, Restarted.
 func (r *Recorder) Moment(op Operation) {
 	op.Outcome = OK

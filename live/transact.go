@@ -65,7 +65,7 @@ func (a *attempt) asks(verb string) {
 	rec := a.life.r.rec
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	rec.inner.Operations()[a.op].Verb = verb
+	rec.inner.Amend(a.op, func(op *history.Operation) { op.Verb = verb })
 }
 
 func (a *attempt) ends(outcome history.Outcome, err error) {

@@ -205,7 +205,7 @@ func (t *transacting) end(u *user, x *transaction, commit bool) {
 	if commit {
 		x.verb = "commit"
 	}
-	u.world.history.End(x.id, 0, history.Unknown, func(op *history.Operation) { op.Verb = x.verb })
+	u.world.history.Amend(x.id, func(op *history.Operation) { op.Verb = x.verb })
 	u.askFor(x, opEnd, history.Operation{Verb: x.verb}, func(op client.Op) client.Input {
 		return client.End{Op: op, Commit: commit, Timeout: u.patience()}
 	})
