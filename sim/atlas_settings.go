@@ -33,7 +33,7 @@ func (a *atlas) mayAlter(o *operator, m *message.AlterConfig) bool {
 		}
 	}
 	if slices.ContainsFunc(m.Set, func(s message.Setting) bool { return s.Key == insyncKey }) || slices.Contains(m.Unset, insyncKey) {
-		o.lowering = append(o.lowering, lowering{request: m, config: next, digest: digest(m)})
+		o.lowering = append(o.lowering, lowering{pending{request: m, digest: digest(m)}, m.Topic, next})
 	}
 	return true
 }
@@ -70,7 +70,7 @@ func (a *atlas) relies(t *metadata.Topic, was *message.TopicConfig) {
 func (a *atlas) leastInsync(t *metadata.Topic, factor int) int {
 	least := t.Config.LeastInsync(factor)
 	for _, l := range a.world.operatorUser().script.(*operator).lowering {
-		if l.request.Topic == t.Name {
+		if l.topic == t.Name {
 			least = min(least, l.config.LeastInsync(factor))
 		}
 	}

@@ -20,8 +20,10 @@ const (
 type operator struct {
 	open     int
 	retiring []retirement
-	lowering []lowering   // min.insync that may hold before anybody hears of it
-	again    []*TopicPlan // topics of the plan that could not be made yet
+	// What may hold before anybody hears of it: a min.insync, other controllers.
+	lowering  []lowering
+	reshaping []reshaping
+	again     []*TopicPlan // topics of the plan that could not be made yet
 }
 
 func (o *operator) begin(u *user) {
@@ -88,7 +90,7 @@ func (o *operator) create(u *user, t *TopicPlan) {
 
 func (o *operator) done(u *user, op *openOp, result *client.Result) {
 	if op.what == opAdmin {
-		o.lowered(op, result)
+		o.settled(op, result)
 		o.judgeAlter(u, op, result)
 		o.judgeElect(u, result)
 		u.world.granted(u, op, result)

@@ -27,7 +27,7 @@ func minInsyncOf(value string) *message.AlterConfig {
 
 // ended tells the operator that a request has the outcome.
 func (o *operator) ended(r message.Request, outcome client.Outcome) {
-	o.lowered(&openOp{ask: client.Ask{Request: r}}, &client.Result{Outcome: outcome})
+	o.settled(&openOp{ask: client.Ask{Request: r}}, &client.Result{Outcome: outcome})
 }
 
 func TestDamageIsMeasuredByALowerMinInsyncAsLongAsItMayCome(t *testing.T) {
@@ -133,5 +133,55 @@ func TestOnlyAMinInsyncThatNobodyCanGiveIsTakenBack(t *testing.T) {
 		"nor does it stand in for one that is missing": {with(3, adding), broken(3), []*message.AlterConfig{minInsyncOf("2")}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, relief(c.image, c.broken)) })
+	}
+}
+
+// Nobody is left broken whom the controllers miss when a request of before comes through
+// late: one that takes another voter away, or makes a voter of the one that is broken.
+func TestNoNodeIsLeftBrokenWithWhomALateChangeOfVotersTakesTheMajority(t *testing.T) {
+	for name, c := range map[string]struct {
+		voters int // by the plan: the first ones
+		asked  []message.AlterControllers
+		spared bool
+	}{
+		"nothing is asked for":              {voters: 3, spared: true},
+		"another voter goes":                {3, []message.AlterControllers{{Node: 2, Remove: true}}, false},
+		"it goes itself":                    {3, []message.AlterControllers{{Node: 3, Remove: true}}, true},
+		"it goes, or another":               {3, []message.AlterControllers{{Node: 3, Remove: true}, {Node: 2, Remove: true}}, false},
+		"it is none":                        {2, nil, true},
+		"it becomes one of three":           {2, []message.AlterControllers{{Node: 3}}, true},
+		"it becomes one, and another goes":  {2, []message.AlterControllers{{Node: 3}, {Node: 2, Remove: true}}, false},
+		"it becomes one of two":             {1, []message.AlterControllers{{Node: 3}}, false},
+		"another becomes one, as it can":    {1, []message.AlterControllers{{Node: 2}}, true},
+		"one goes that is none":             {1, []message.AlterControllers{{Node: 2, Remove: true}}, true},
+		"one becomes a voter that is one":   {3, []message.AlterControllers{{Node: 3}}, true},
+		"all others go, one after another":  {3, []message.AlterControllers{{Node: 1, Remove: true}, {Node: 2, Remove: true}}, false},
+		"the last one that is left goes":    {1, []message.AlterControllers{{Node: 1, Remove: true}}, false},
+		"what is asked for twice goes once": {3, []message.AlterControllers{{Node: 3, Remove: true}, {Node: 3, Remove: true}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := mapped(t)
+			s.plan.Cluster.Voters = c.voters
+			for _, n := range s.nodes[1:] {
+				n.up = true
+			}
+			o := s.operatorUser().script.(*operator)
+			for i := range c.asked {
+				o.reshapes(&c.asked[i])
+				o.sends(&c.asked[i])
+				o.ended(&c.asked[i], client.Unknown)
+			}
+			require.Equal(t, c.spared, s.atlas.spares(3))
+			for i := range c.asked {
+				o.hears(&c.asked[i], &message.AlterControllersReply{Code: message.RequestTimedOut})
+				o.ended(&c.asked[i], client.NotDone)
+				require.Equal(t, c.spared, s.atlas.spares(3), "it may be carried out yet")
+			}
+			for i := range c.asked {
+				o.hears(&c.asked[i], &message.AlterControllersReply{Code: message.VotersChanging})
+				o.ended(&c.asked[i], client.NotDone)
+			}
+			require.True(t, s.atlas.spares(3))
+		})
 	}
 }

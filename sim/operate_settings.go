@@ -23,7 +23,9 @@ func (o *operator) alter(w *World, u *user, f *Fault) {
 		o.order(u, "alter-nodes", &message.AlterConfig{Node: message.NodeID(f.Node), Set: set, Unset: unset})
 	case AddVoter, RemoveVoter:
 		if n := w.target(f); n != nil {
-			o.order(u, string(f.Kind), &message.AlterControllers{Node: n.node(), Remove: f.Kind == RemoveVoter})
+			m := &message.AlterControllers{Node: n.node(), Remove: f.Kind == RemoveVoter}
+			o.reshapes(m)
+			o.order(u, string(f.Kind), m)
 		}
 	}
 }
@@ -113,21 +115,59 @@ func (a *atlas) forgetful(n *Node) bool {
 
 // votersSpare says whether the controllers can do without a node for ever: those
 // that are left make a majority, nobody waits for it, and no change is asked for
-// that counts on it.
+// that counts on it. It is so of the voters in force and of those that are on their
+// way; and it stays so whatever comes through of what was asked for before. A
+// controller does not begin a change that those who answer cannot carry on, but it takes
+// a while until it knows who does not answer any more.
 func (a *atlas) votersSpare(node int32) bool {
 	w := a.world
-	if o := w.operatorUser().script.(*operator); o.open > 0 {
+	o := w.operatorUser().script.(*operator)
+	if o.open > 0 {
 		return false
 	}
-	voters, left := w.votersNow(), 0
-	for _, v := range voters {
-		if n := w.nodes[v]; n.id != node && !n.forGood && !a.forgetful(n) {
-			left++
-		} else if a.forgetful(n) {
+	stays := func(n *Node) bool { return n.id != node && !n.forGood }
+	for _, v := range w.votersNow() {
+		if a.forgetful(w.nodes[v]) {
 			return false // it asks all the others before it votes again
 		}
 	}
-	return left > len(voters)/2
+	for _, voters := range w.votersSoon() {
+		left, all := 0, len(voters)
+		for _, v := range voters {
+			if stays(w.nodes[v]) {
+				left++
+			}
+		}
+		if left <= all/2 {
+			return false
+		}
+		for i := range o.reshaping {
+			switch r := &o.reshaping[i]; {
+			case !stays(w.nodes[r.node]) && !r.remove && !contains(voters, r.node):
+				all++
+			case stays(w.nodes[r.node]) && r.remove && contains(voters, r.node):
+				left, all = left-1, all-1
+			}
+		}
+		if left <= all/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// votersSoon are the voters that are known to be in force, and those that a controller's
+// log will make once it is committed.
+func (w *World) votersSoon() [][]message.NodeID {
+	sets := [][]message.NodeID{w.votersNow()}
+	for _, n := range w.nodes[1:] {
+		if c := n.Core(); c != nil && c.Controller() != nil {
+			if own := c.Controller().Sets(); len(own) > 1 {
+				sets = append(sets, own[1:]...)
+			}
+		}
+	}
+	return sets
 }
 
 // votes says whether a node holds the controller's log, or may think so.
