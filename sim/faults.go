@@ -116,6 +116,10 @@ func (w *World) target(f *Fault) *Node {
 	return w.nodes[id]
 }
 
+// targets are the words that a fault's target begins with; "": it names a node, or
+// nobody.
+var targets = []string{"", "controller", "leader", "follower", "coordinator", "decider"}
+
 // inRole finds who is the "controller", the "leader orders/0", the "coordinator
 // billing" of a group or the "decider pay" of a transactional id at this moment.
 func (w *World) inRole(role string) int32 {

@@ -145,6 +145,9 @@ func (p *Plan) Validate() error {
 			return fmt.Errorf("client %d: ids are unique and between 1 and %d", cl.ID, operatorID-1)
 		}
 		ids[cl.ID] = true
+		if err := cl.validateWords(); err != nil {
+			return err
+		}
 		if cl.Role == MemberOf && (cl.Group == "" || len(cl.Topics) == 0) {
 			return fmt.Errorf("client %d: a member needs a group and topics", cl.ID)
 		}
@@ -175,6 +178,22 @@ func (p *Plan) Validate() error {
 		if _, ok := faultProse[p.Faults[i].Kind]; !ok {
 			return fmt.Errorf("fault %d: there is no kind %q", i, p.Faults[i].Kind)
 		}
+		if what, _, _ := strings.Cut(p.Faults[i].Target, " "); !slices.Contains(targets, what) {
+			return fmt.Errorf("fault %d: nobody is a %q: a target begins with one of %s", i, what, strings.Join(targets[1:], ", "))
+		}
+	}
+	return p.Expect.validate()
+}
+
+// validateWords says which word of a client nobody knows.
+func (c *ClientPlan) validateWords() error {
+	switch {
+	case !slices.Contains(roles, c.Role):
+		return fmt.Errorf("client %d: there is no role %q", c.ID, c.Role)
+	case !slices.Contains(styles, c.Style):
+		return fmt.Errorf("client %d: style is %q: one of %s", c.ID, c.Style, strings.Join(styles[1:], ", "))
+	case !slices.Contains(resets, c.Reset):
+		return fmt.Errorf("client %d: reset is %q: one of %s", c.ID, c.Reset, strings.Join(resets[1:], ", "))
 	}
 	return nil
 }

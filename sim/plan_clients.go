@@ -21,6 +21,14 @@ const (
 	Hoarder    Role = "hoarder"    // is a member of a group, and from Stop on gives nothing up
 )
 
+// The words that a plan may have where only some mean something: any other would be
+// taken for the first, or for nothing.
+var (
+	roles  = []Role{Producer, MemberOf, Reader, Admin, Chaos, Malformed, Worker, Processor, Transactor, Hoarder}
+	styles = []string{"", "at-least-once", "at-most-once", "manual", "auto"}
+	resets = []string{"", "earliest", "latest"}
+)
+
 // ClientPlan is one client process. Which fields mean something depends on the
 // role; zero values mean what a reader would expect.
 type ClientPlan struct {

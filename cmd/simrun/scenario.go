@@ -182,7 +182,7 @@ func listCommand() *cobra.Command {
 			for i := range names {
 				fmt.Printf("  %-40s %s\n", names[i], prose[i])
 			}
-			fmt.Println("invariants with an observer")
+			fmt.Println("invariants")
 			for _, n := range sim.Invariants() {
 				fmt.Printf("  %s\n", n)
 			}
