@@ -51,7 +51,8 @@ type Subscription struct {
 	// (the default), ResetLatest or ResetNone.
 	Reset protocol.Reset
 	// AutoCommit commits from time to time what the application has come back
-	// from with another Poll.
+	// from with another Poll. With it, positions cannot be part of a transaction
+	// (Tx.CommitRecords fails), and none is committed while one is open.
 	AutoCommit bool
 }
 

@@ -186,8 +186,14 @@ func (k *consumer) unstored(flows []*flow) (list []entry) {
 	return list
 }
 
-// store commits by itself what the application has come back from.
+// store commits by itself what the application has come back from, but not while that
+// may have gone into a transaction that can still be aborted: it would be skipped then.
+// Partitions that are given up meanwhile are read again from what is committed.
 func (k *consumer) store(flows []*flow) {
+	if k.c.transactor.holds() {
+		k.autoSoon()
+		return
+	}
 	entries := k.unstored(flows)
 	if len(entries) == 0 || k.commits.storing() {
 		return

@@ -107,7 +107,8 @@ type Subscribe struct {
 	Reset    Reset
 	// AutoCommit commits by itself, from time to time, before partitions are
 	// given up and at the end, what the application was given and has come
-	// back from with another Poll. Only for AtLeastOnce.
+	// back from with another Poll, but nothing while a transaction is open, or was
+	// aborted and nothing is rewound. Only for AtLeastOnce, and not with AddOffsets.
 	AutoCommit bool
 }
 

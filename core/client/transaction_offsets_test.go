@@ -256,3 +256,42 @@ func TestNoPositionIsCommittedBesideATransaction(t *testing.T) {
 	require.Equal(t, []string{"orders/0 12=c"}, given(s.done[s.poll(1, 0)]))
 	require.Equal(t, record.Offset(13), plainly().Offsets[0].Offset)
 }
+
+// With AutoCommit positions are no part of transactions, but the client waits for the end
+// of one before it commits what may have gone into it: were it aborted, that would be
+// skipped.
+func TestTheClientCommitsByItselfNothingBesideATransaction(t *testing.T) {
+	s := pipeline(t)
+	s.subscribe(func(in *Subscribe) { in.AutoCommit = true })
+	comesBack := func() { // with what the last poll gave
+		s.poll(1, 0)
+		for range 3 {
+			s.pass(5 * message.Second)
+		}
+	}
+	s.poll(1, 0)
+	s.publish(0, "of a")
+	s.acknowledge()
+	comesBack()
+	require.Equal(t, 0, has[*message.CommitOffsets](s), "it is open")
+	end := s.end(true)
+	s.decided(message.None, 8)
+	require.Equal(t, OK, s.done[end].Outcome)
+	s.pass(5 * message.Second)
+	c, r := next[*message.CommitOffsets](s)
+	require.Equal(t, record.Offset(11), r.Offsets[0].Offset, "b is in hand")
+	s.answer(c, message.Fail(r, message.None, ""))
+
+	s.begin()
+	s.publish(0, "of b")
+	s.acknowledge()
+	comesBack()
+	s.end(false)
+	s.decided(message.None, 9)
+	s.pass(5 * message.Second)
+	require.Equal(t, 0, has[*message.CommitOffsets](s), "b was made nothing of")
+	s.rewind()
+	s.standsAt(11)
+	s.fetched(message.FetchedPartition{HighWatermark: 14, LastStable: 14, Records: stored(10, 5, "a", "b", "c", "d")})
+	require.Equal(t, []string{"orders/0 11=b"}, given(s.done[s.poll(1, 0)]))
+}
