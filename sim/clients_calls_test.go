@@ -89,6 +89,11 @@ func TestEveryPositionFromTheFirstOnCanBeCommitted(t *testing.T) {
 	s.passed()
 	answered(message.OffsetOutOfRange, message.OffsetOutOfRange)
 	s.refused("INV-10", "commits position 0")
+	asked.Offsets[0].LeaderEpoch = noSuchEpoch
+	answered(message.UnknownLeaderEpoch, message.OffsetOutOfRange)
+	s.passed()
+	answered(message.None, message.OffsetOutOfRange)
+	s.refused("INV-10", "behind a record of leader epoch 1048576, and is told that it is stored")
 }
 
 func TestWhatIsLegalInEveryStateIsNotRefused(t *testing.T) {

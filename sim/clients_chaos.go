@@ -253,6 +253,9 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		if outside { // often from the very start
 			m.Group, m.Member, m.MemberEpoch = outsideGroup, "", -1
 			m.Offsets[0].Offset /= 40
+			if u.lastOp%4 == 0 {
+				m.Offsets[0].LeaderEpoch = noSuchEpoch
+			}
 		}
 		return m
 	case 4:
@@ -270,7 +273,8 @@ func (c *chaos) anyOfGroup(u *user) message.Request {
 		if real := c.realGroup(u); real != nil && !r.OneIn(3) {
 			g = real.Group
 		}
-		return &message.FetchOffsets{Group: g, MemberEpoch: -1}
+		// All that there are, and every other time only if no transaction may change one.
+		return &message.FetchOffsets{Group: g, MemberEpoch: -1, Stable: u.lastOp%2 == 0}
 	case 6:
 		return &message.ListGroups{}
 	case 7:

@@ -40,10 +40,16 @@ func (c *chaos) beaten(asked *message.GroupHeartbeat, reply *message.GroupHeartb
 }
 
 // committed judges that no position from the first one on is out of range: how
-// far a log reaches is not the coordinator's to know.
+// far a log reaches is not the coordinator's to know. One of a record in a leader epoch
+// that never was is not taken: whoever went on from there would wait for that epoch.
 func (c *chaos) committed(u *user, asked *message.CommitOffsets, reply *message.CommitOffsetsReply) {
 	for i := range reply.Offsets {
-		if p := &reply.Offsets[i]; i < len(asked.Offsets) && asked.Offsets[i].Offset >= 0 && p.Code == message.OffsetOutOfRange {
+		p := &reply.Offsets[i]
+		switch {
+		case i >= len(asked.Offsets):
+		case p.Code == message.None && asked.Offsets[i].LeaderEpoch == noSuchEpoch:
+			u.world.fail("INV-10", 0, "a position of an epoch that never was is taken", "client %d commits position %d of partition %s, behind a record of leader epoch %d, and is told that it is stored", u.plan.ID, asked.Offsets[i].Offset, p.ID, noSuchEpoch)
+		case asked.Offsets[i].Offset >= 0 && p.Code == message.OffsetOutOfRange:
 			u.world.fail("INV-10", 0, "a position is refused that is one", "client %d commits position %d of partition %s and is told that it is out of range", u.plan.ID, asked.Offsets[i].Offset, p.ID)
 		}
 	}
@@ -74,6 +80,9 @@ func (c *chaos) realGroup(u *user) *ClientPlan {
 	}
 	return nil
 }
+
+// noSuchEpoch is a leader epoch that no partition ever reaches.
+const noSuchEpoch record.LeaderEpoch = 1 << 20
 
 // noSuchPartition is an index that no topic ever reaches.
 const noSuchPartition int32 = 1 << 20

@@ -9,10 +9,10 @@ import (
 )
 
 // wholeTransactions is INV-8 for readers of committed records: they see nothing at
-// or above the last stable offset, and are told exactly which transactions among
-// what they get were aborted. The last stable offset of each replica is the one that
-// follows from the committed records up to its high watermark: so it is not above
-// that, and does not fall.
+// or above the last stable offset, are not told of an offset behind it, and are told
+// exactly which transactions among what they get were aborted. The last stable offset
+// of each replica is the one that follows from the committed records up to its high
+// watermark: so it is not above that, and does not fall.
 type wholeTransactions struct{ blind }
 
 func (*wholeTransactions) Invariant() string { return "INV-8" }
@@ -31,6 +31,10 @@ func (o *wholeTransactions) Stepped(w *World, n *Node, _ effect.Input, out []eff
 	}
 	for _, e := range out {
 		if reply, ok := e.(effect.Reply); ok {
+			if m, ok := reply.Msg.(*message.ListOffsetsReply); ok {
+				o.listed(w, n, b, n.tokens[reply.Token].request, m)
+				continue
+			}
 			m, ok := reply.Msg.(*message.FetchReply)
 			asked, ok2 := n.tokens[reply.Token].request.(*message.Fetch)
 			if ok && ok2 && asked.Isolation == message.ReadCommitted && len(asked.Partitions) == len(m.Partitions) {
@@ -38,6 +42,30 @@ func (o *wholeTransactions) Stepped(w *World, n *Node, _ effect.Input, out []eff
 					o.served(w, n, b, asked.Partitions[i].Offset, &m.Partitions[i])
 				}
 			}
+		}
+	}
+}
+
+// listed judges where a reader of committed records is told to begin: not behind what
+// is decided, which it would pass over, nor at a record that may be aborted.
+func (o *wholeTransactions) listed(w *World, n *Node, b *transactionsBook, request message.Request, m *message.ListOffsetsReply) {
+	asked, ok := request.(*message.ListOffsets)
+	if !ok || asked.Isolation != message.ReadCommitted || len(asked.Partitions) != len(m.Partitions) {
+		return
+	}
+	for i := range m.Partitions {
+		at := &m.Partitions[i]
+		p := w.book.known(at.ID)
+		if at.Code != message.None || p == nil || p.unclean || p.deleted {
+			continue
+		}
+		l := &endsLog{}
+		if p.nr < len(b.logs) && b.logs[p.nr] != nil {
+			l = b.logs[p.nr]
+		}
+		if stable := l.stable(p.high); at.Offset > stable || at.Offset == stable && at.Timestamp >= 0 {
+			w.fail("INV-8", n.id, "a reader is sent behind what is decided", "node %d tells a reader of committed records the offset %d of partition %s for time %d, but the last stable offset is %d", n.id, at.Offset, at.ID, asked.Partitions[i].Timestamp, stable)
+			return
 		}
 	}
 }

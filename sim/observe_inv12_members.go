@@ -12,7 +12,8 @@ import (
 // memberDeadlines is INV-12 for what coordinators derive from their members: one that
 // has something to give up is given a time for that, and one that has nothing to give
 // up, or not any more, is not thrown out for it. What it is asked for meanwhile does
-// not prolong the time for what it still has. A static member that is away has
+// not prolong the time for what it still has, and until it says that it has given a
+// partition up, or its time is over, that is its own. A static member that is away has
 // nothing that it is not meant to own: nobody is there to give it up.
 type memberDeadlines struct {
 	blind
@@ -49,7 +50,10 @@ func (o *memberDeadlines) Stepped(w *World, n *Node, in effect.Input, _ []effect
 	}
 	if c := n.Core(); c != nil {
 		d, there := c.Groups().DeadlineOf(m.Group, m.Member)
-		o.beaten(w, n, askedMember{n.id, m.Group, m.Member}, d, there)
+		_, holds, _ := c.Groups().MemberOf(m.Group, m.Member)
+		who := askedMember{n.id, m.Group, m.Member}
+		o.surrendered(w, n, m, o.asked[who], d, holds, there)
+		o.beaten(w, n, who, d, there)
 	}
 	if o.beats++; o.beats >= w.nowAndThen(32) {
 		o.beats = 0
@@ -79,6 +83,22 @@ func (*memberDeadlines) judge(w *World, n *Node, d group.Deadline) bool {
 		w.fail("INV-12", n.id, "a member may keep what it is to give up", "node %d gives member %q of group %q no time to give up %d partitions", n.id, d.Member, d.Group, len(d.Revoking))
 	}
 	return w.failure == nil
+}
+
+// surrendered judges what a member has lost with a heartbeat of its own: of what it was
+// asked for, only what the heartbeat says that it has no more. One that does not list
+// what its member has says nothing about it.
+func (*memberDeadlines) surrendered(w *World, n *Node, m *message.GroupHeartbeat, before askedFor, d group.Deadline, holds []record.PartitionID, there bool) {
+	if !there || m.MemberEpoch <= message.JoinEpoch || before.run != n.run || before.since != d.Since {
+		return
+	}
+	lists := m.Full || m.Owned != nil
+	for _, p := range before.what {
+		if !slices.Contains(holds, p) && (!lists || slices.Contains(m.Owned, p)) {
+			w.fail("INV-12", n.id, "a partition is taken from a member that has not given it up", "node %d has member %q of group %q have partition %s no more, which it had been asked for, although the member does not say that it has given it up", n.id, m.Member, m.Group, p)
+			return
+		}
+	}
 }
 
 // beaten judges a member after each heartbeat of its own, the only thing that asks it

@@ -58,3 +58,25 @@ func TestWhatAMemberIsAskedForMeanwhileDoesNotProlongItsTime(t *testing.T) {
 	beat(2, 96, 1, 2)
 	s.refused("INV-12", `gives member "m" of group "g" until 96 for partition 7/2, which it was to give up by 95`)
 }
+
+func TestWhatAMemberHasNotGivenUpIsNotTakenFromIt(t *testing.T) {
+	s := newStage(t)
+	o := &memberDeadlines{}
+	n := s.nodes[1]
+	zero, one := record.PartitionID{Topic: 7}, record.PartitionID{Topic: 7, Index: 1}
+	asked := askedFor{run: n.run, since: 1, by: 10, what: []record.PartitionID{zero, one}}
+	beat := func(m message.GroupHeartbeat, since message.Time, holds ...record.PartitionID) {
+		m.Group, m.Member = "g", "m"
+		o.surrendered(s.World, n, &m, asked, group.Deadline{Group: "g", Member: "m", Since: since}, holds, true)
+	}
+	beat(message.GroupHeartbeat{MemberEpoch: 4}, 1, zero, one)
+	beat(message.GroupHeartbeat{MemberEpoch: 4, Owned: []record.PartitionID{zero}}, 1, zero)
+	beat(message.GroupHeartbeat{MemberEpoch: 4, Full: true}, 1)
+	beat(message.GroupHeartbeat{MemberEpoch: message.JoinEpoch}, 1) // it begins anew
+	beat(message.GroupHeartbeat{MemberEpoch: 4}, 2)                 // loaded again: nothing is known of before
+	s.passed()
+	beat(message.GroupHeartbeat{MemberEpoch: 4}, 1, one)
+	s.refused("INV-12", `has member "m" of group "g" have partition 7/0 no more`)
+	beat(message.GroupHeartbeat{MemberEpoch: 4, Owned: []record.PartitionID{zero, one}}, 1, zero)
+	s.refused("INV-12", "have partition 7/1 no more")
+}

@@ -11,8 +11,9 @@ import (
 // staleInert is INV-22: who is out of date changes nothing, and is told so. A
 // commit under a member epoch that was replaced before the commit came is never
 // taken, whichever coordinator is asked; a controller takes no word of a broker's
-// run that it knows to be replaced; a leader serves no reader that names another
-// leadership than its own; a node takes no answer to a registration that is over,
+// run that it knows to be replaced, nor registers one again that it has seen replaced;
+// a leader serves no reader that names another leadership than its own, nor tells it
+// where an epoch ends; a node takes no answer to a registration that is over,
 // or of another run of it, nor producer ids for a question that it has asked again; and
 // what it passes on to a controller it passes on under a number that it has not used.
 //
@@ -24,6 +25,7 @@ type staleInert struct {
 	came    map[asking]uint64 // the step in which a commit came
 
 	sessions []earlierSession // by node
+	runs     registrations    // of brokers, with the controller that decides
 }
 
 // membership is one member of one group.
@@ -44,6 +46,7 @@ func (*staleInert) Looks() scope {
 
 func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	o.earlierAnswer(w, n, in)
+	o.registers(w, n, out)
 	switch in := in.(type) {
 	case effect.Requested:
 		if _, ok := committerOf(in.Msg); ok {
@@ -83,6 +86,8 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 			o.identified(w, n, m)
 		case *message.FetchReply:
 			otherLeadership(w, n, n.tokens[reply.Token].request, m)
+		case *message.OffsetForLeaderEpochReply:
+			epochAsked(w, n, n.tokens[reply.Token].request, m)
 		}
 	}
 }
@@ -182,12 +187,38 @@ func otherLeadership(w *World, n *Node, request message.Request, m *message.Fetc
 		if m.Partitions[i].Code != message.None || named == record.NoLeaderEpoch {
 			continue
 		}
-		r := w.book.replica(n.id, m.Partitions[i].ID)
-		// One that ends in this very step may have answered before it ended.
-		ended := slices.Contains(w.book.touched, r) && r.was.epoch == named
-		if r.view.LeaderEpoch != named && !ended {
-			w.fail("INV-22", n.id, "a reader of another leadership is served", "node %d serves partition %s under leader epoch %d to a reader that named epoch %d", n.id, m.Partitions[i].ID, r.view.LeaderEpoch, named)
+		if epoch, other := leadsOtherwise(w, n, m.Partitions[i].ID, named); other {
+			w.fail("INV-22", n.id, "a reader of another leadership is served", "node %d serves partition %s under leader epoch %d to a reader that named epoch %d", n.id, m.Partitions[i].ID, epoch, named)
 			return
 		}
 	}
+}
+
+// epochAsked judges who is told where an epoch ends: a reader that named a leadership
+// takes the answer for the word of that one, and looks no more whether what it has read
+// is there.
+func epochAsked(w *World, n *Node, request message.Request, m *message.OffsetForLeaderEpochReply) {
+	asked, ok := request.(*message.OffsetForLeaderEpoch)
+	if !ok || len(asked.Partitions) != len(m.Partitions) {
+		return
+	}
+	for i := range m.Partitions {
+		named := asked.Partitions[i].LeaderEpoch
+		if m.Partitions[i].Code != message.None || named == record.NoLeaderEpoch {
+			continue
+		}
+		if epoch, other := leadsOtherwise(w, n, m.Partitions[i].ID, named); other {
+			w.fail("INV-22", n.id, "another leadership tells where an epoch ends", "node %d, which leads partition %s in epoch %d, tells a reader that named epoch %d where epoch %d ends", n.id, m.Partitions[i].ID, epoch, named, asked.Partitions[i].Epoch)
+			return
+		}
+	}
+}
+
+// leadsOtherwise says whether a node that answers for a partition leads it in another
+// epoch than the one named, and in which.
+func leadsOtherwise(w *World, n *Node, id record.PartitionID, named record.LeaderEpoch) (record.LeaderEpoch, bool) {
+	r := w.book.replica(n.id, id)
+	// One that ends in this very step may have answered before it ended.
+	ended := slices.Contains(w.book.touched, r) && r.was.epoch == named
+	return r.view.LeaderEpoch, r.view.LeaderEpoch != named && !ended
 }

@@ -57,6 +57,39 @@ func TestAReaderOfAnotherLeadershipMustNotBeServed(t *testing.T) {
 	s.refused("INV-22", "under leader epoch 2 to a reader that named epoch 1")
 }
 
+func TestWhereAnEpochEndsIsToldByTheLeadershipThatIsAsked(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	s.leads(s.holds(1, batch(0, 2, "a")), 2, 1)
+	answer := &message.OffsetForLeaderEpochReply{Partitions: []message.EpochAnswer{{ID: part, Epoch: 1, End: 1}}}
+	for _, named := range []record.LeaderEpoch{2, record.NoLeaderEpoch} {
+		s.heard(o, 1, 1, &message.OffsetForLeaderEpoch{Partitions: []message.EpochQuestion{{ID: part, LeaderEpoch: named, Epoch: 1}}}, answer)
+		s.passed()
+	}
+	later := &message.OffsetForLeaderEpoch{Partitions: []message.EpochQuestion{{ID: part, LeaderEpoch: 3, Epoch: 1}}}
+	s.heard(o, 1, 2, later, &message.OffsetForLeaderEpochReply{Partitions: []message.EpochAnswer{{ID: part, Code: message.UnknownLeaderEpoch}}})
+	s.passed()
+	s.heard(o, 1, 3, later, answer)
+	s.refused("INV-22", "leads partition 5/0 in epoch 2, tells a reader that named epoch 3 where epoch 1 ends")
+}
+
+func TestARunThatWasReplacedIsNotRegisteredAgain(t *testing.T) {
+	s, o := newStage(t), &staleInert{}
+	n := s.nodes[1]
+	o.registersAt(s.World, n, 4, 2, 50)
+	o.registersAt(s.World, n, 4, 3, 70)
+	o.registersAt(s.World, n, 4, 2, 50) // told once more
+	o.registersAt(s.World, n, 4, 2, 51)
+	s.passed()
+	o.registersAt(s.World, n, 4, 2, 50)
+	s.refused("INV-22", "registers run 50 of node 2, which it has seen replaced by another, of late 51")
+	o.registersAt(s.World, n, 5, 2, 50) // the next controller may not know of the other
+	for run := range uint64(runsRemembered + 1) {
+		o.registersAt(s.World, n, 5, 2, 60+run)
+	}
+	o.registersAt(s.World, n, 5, 2, 50) // nor does it remember so many
+	s.passed()
+}
+
 func TestAnAnswerToAnEarlierSessionIsNotTaken(t *testing.T) {
 	s, o := newStage(t), &staleInert{}
 	n := s.nodes[1]

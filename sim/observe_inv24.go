@@ -26,6 +26,7 @@ type committedOffsets struct {
 	lapsed map[string]uint64 // the step in which a group had a member again after too long
 	turns  map[memberClaim]ackedTurn
 	used   groupsUsed
+	kept   map[claim]keptSince
 }
 
 // memberClaim is one member's say about one partition under one epoch.
@@ -90,8 +91,13 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 			if r.resolves {
 				o.ofTransaction(w, r)
 			}
-			if r.Kind == group.Stored && r.Gone {
+			switch {
+			case r.Kind != group.Stored:
+			case r.Gone:
 				o.removed(w, n, r)
+				delete(o.kept, claim{r.Group, r.Partition})
+			default:
+				o.keeps(r)
 			}
 		}
 	}

@@ -109,9 +109,28 @@ func (b *beat) missed(r *positionRecord) bool {
 	return false
 }
 
+// keptSince is since when a position is stored: the wall time that its record has, by
+// which one that a snapshot repeats is known, and when that was written first.
+type keptSince struct {
+	at    record.Timestamp
+	wrote Span
+}
+
+// keeps takes in a committed record that stores a position.
+func (o *committedOffsets) keeps(r *positionRecord) {
+	at := claim{r.Group, r.Partition}
+	if was, known := o.kept[at]; known && was.at == r.At {
+		return
+	}
+	if o.kept == nil {
+		o.kept = map[claim]keptSince{}
+	}
+	o.kept[at] = keptSince{r.At, r.wrote}
+}
+
 // removed judges a committed record that removes a position: somebody may have asked
 // for it, its topic may be gone, or the group had no member for as long as positions
-// are kept.
+// are kept, and nobody has committed this one for as long.
 func (o *committedOffsets) removed(w *World, n *Node, r *positionRecord) {
 	asked := o.wiped[r.Group]
 	if asked.open > 0 || r.step <= asked.last || r.shard.lost() || w.newest().Topic(r.Partition.Topic) == nil {
@@ -125,7 +144,11 @@ func (o *committedOffsets) removed(w *World, n *Node, r *positionRecord) {
 	}
 	certain, heard := o.used.last(r)
 	early := func(had Span) bool { return had >= 0 && r.wrote-had < keep-Millisecond-w.clocksApart() }
+	since, known := o.kept[claim{r.Group, r.Partition}]
 	switch {
+	case known && early(since.wrote):
+		w.fail("INV-24", n.id, "a position goes that was committed lately", "shard %s removes at offset %d what group %q has committed for partition %s, %d ms after it was; positions are kept for %d ms", r.shard.part.id, r.at, r.Group, r.Partition, (r.wrote-since.wrote)/Millisecond, keep/Millisecond)
+		w.aboutCommit(r.Group, r.Partition, -1)
 	case early(certain):
 		w.fail("INV-24", n.id, "positions go before their time", "shard %s removes at offset %d what group %q has committed for partition %s, %d ms after the group had a member; positions are kept for %d ms", r.shard.part.id, r.at, r.Group, r.Partition, (r.wrote-certain)/Millisecond, keep/Millisecond)
 		w.aboutCommit(r.Group, r.Partition, -1)

@@ -120,3 +120,39 @@ func TestAHeartbeatCountsForWhatItsCoordinatorKnew(t *testing.T) {
 		})
 	}
 }
+
+// TestAPositionStaysForItsTimeAfterItsCommit: it is committed from outside, into a group
+// that never had a member, and removed at 10 s. Positions are kept for 3 s.
+func TestAPositionStaysForItsTimeAfterItsCommit(t *testing.T) {
+	type stored struct {
+		wrote Span
+		at    record.Timestamp
+	}
+	for name, c := range map[string]struct {
+		stored []stored
+		words  string // "": the record is in order
+	}{
+		"its time is over":            {[]stored{{7 * Second, 100}}, ""},
+		"it is not over":              {[]stored{{8 * Second, 100}}, "2000 ms after it was; positions are kept for 3000 ms"},
+		"it was committed again":      {[]stored{{1 * Second, 100}, {9 * Second, 200}}, "1000 ms after"},
+		"a snapshot has repeated it":  {[]stored{{1 * Second, 100}, {9 * Second, 100}}, ""},
+		"nobody knows of the commit":  {nil, ""},
+		"it was removed before, once": {[]stored{{1 * Second, 100}, {9 * Second, -1}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, o := newTheatre(t), &committedOffsets{}
+			p.plan.Timing.OffsetRetention = 3 * Second
+			var all []positionRecord
+			for _, one := range append(c.stored, stored{10 * Second, -1}) {
+				r := group.Record{Kind: group.Stored, Gone: one.at < 0, Group: "g", Partition: part, At: one.at}
+				all = append(all, positionRecord{Record: r, step: p.stats.Steps + 1, wrote: one.wrote})
+			}
+			p.commits(o, groupShard, writtenBatch{positions: all}, batch(0, 1, "x"))
+			if c.words == "" {
+				p.passed()
+			} else {
+				p.refused("INV-24", c.words)
+			}
+		})
+	}
+}

@@ -22,7 +22,7 @@ const (
 	// What clients ask, and are answered: that which nobody looks at has no scope.
 	ofProduces   // records come in
 	ofProduced   // ... are answered
-	ofFetched    // a fetch is answered
+	ofFetched    // a fetch is answered, or a question about offsets
 	ofDescribed  // what the cluster is
 	ofBeats      // a heartbeat of a member of a group comes in
 	ofBeaten     // ... is answered
@@ -34,7 +34,7 @@ const (
 	ofSure       // what is answered only by who has made sure that it leads, and has no scope of its own; questions of other nodes, too
 
 	// What nodes tell each other.
-	ofSessions // what a broker and its controller say that names the broker's session came in, or a question for producer ids, another in-sync set or what a client asks for goes out
+	ofSessions // what a broker and its controller say that names the broker's session came in; a question for producer ids, another in-sync set or what a client asks for, or the answer to a registration, goes out
 	ofCopies   // a follower asks for records, says what it holds, or is answered
 	ofWakes    // a message came in, of which one of wakesEvery counts
 	ofQuorum   // the node's part in the quorum may have changed, or is told to another
@@ -52,7 +52,8 @@ const (
 var (
 	ofAsked = ofKinds{
 		message.KindProduce: ofProduces, message.KindProduceReply: ofProduced,
-		message.KindFetchReply: ofFetched, message.KindMetadataReply: ofDescribed,
+		message.KindFetchReply: ofFetched, message.KindListOffsetsReply: ofFetched, message.KindOffsetForLeaderEpochReply: ofFetched,
+		message.KindMetadataReply:  ofDescribed,
 		message.KindGroupHeartbeat: ofBeats, message.KindGroupHeartbeatReply: ofBeaten,
 		message.KindCommitOffsets: ofGroups, message.KindCommitOffsetsReply: ofGroupsTold,
 		message.KindCommitTransactionOffsets: ofGroups, message.KindCommitTransactionOffsetsReply: ofGroupsTold,
@@ -78,7 +79,8 @@ var (
 		message.KindQuorum:       ofQuorum,
 		message.KindReplicaFetch: ofCopies, message.KindReplicaProgress: ofCopies,
 		message.KindAllocateProducerIDs: ofSessions, message.KindAlterPartition: ofSessions, message.KindForward: ofSessions,
-		message.KindAddedToTransaction: ofSure, message.KindForwarded: ofSure,
+		message.KindRegisterBrokerReply: ofSessions,
+		message.KindAddedToTransaction:  ofSure, message.KindForwarded: ofSure,
 	}
 )
 

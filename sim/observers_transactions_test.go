@@ -540,6 +540,17 @@ func TestReadersOfCommittedRecordsThatSeeMoreAreRefused(t *testing.T) {
 	p.refused("INV-8", "with the last stable offset 1 under the high watermark 1; by what is committed it is 0")
 	read(message.FetchedPartition{HighWatermark: 1, LastStable: 0, Records: batch(0, 1, "x")})
 	p.refused("INV-8", "what stands below 1, but the last stable offset is 0")
+	listed := func(isolation message.Isolation, offset record.Offset, at record.Timestamp) {
+		asked := &message.ListOffsets{Isolation: isolation, Partitions: []message.ListOffsetsPartition{{ID: part, Timestamp: message.Latest}}}
+		p.answers(o, asked, 0, &message.ListOffsetsReply{Partitions: []message.ListedOffset{{ID: part, Offset: offset, Timestamp: at}}})
+	}
+	listed(message.ReadCommitted, 0, -1)
+	listed(message.ReadUncommitted, 1, -1)
+	p.passed()
+	listed(message.ReadCommitted, 1, -1)
+	p.refused("INV-8", "tells a reader of committed records the offset 1 of partition 5/0 for time -1, but the last stable offset is 0")
+	listed(message.ReadCommitted, 0, 1000) // that of a record
+	p.refused("INV-8", "but the last stable offset is 0")
 	p.state(o, decided(txn.PrepareAbort, 0, part))
 	p.marks(o, 1, record.Aborted, 2)
 	aborted := []message.AbortedTransaction{{ID: 7, First: 0}}

@@ -25,6 +25,7 @@ type Record struct {
 	Group     string             // but of Fences
 	Partition record.PartitionID // but of Fences
 	Offset    record.Offset      // but of Fences
+	At        record.Timestamp   // wall time of the commit, but of Fences; a snapshot repeats it
 
 	ID          record.ProducerID    // of Pends and Fences
 	Epoch       record.ProducerEpoch // of Pends: the transaction's; of Fences: the one after it
@@ -65,5 +66,6 @@ func (c change) told() Record {
 }
 
 func (r *Record) position(v offsetValue) {
-	r.Offset, r.Member, r.MemberEpoch, r.Number = v.offset, v.by.member, v.by.epoch, v.by.number
+	r.Offset, r.At = v.offset, v.at
+	r.Member, r.MemberEpoch, r.Number = v.by.member, v.by.epoch, v.by.number
 }
