@@ -264,22 +264,18 @@ func (d *decider) death(n *Node, kind FaultKind, drawn death, inside int64) (dea
 	if d.given != nil {
 		drawn, inside = plain, 0
 		if e := d.says(h, ""); e != nil {
-			drawn.lossy = drawn.lossy || strings.Contains(e.Then, "loses power")
-			drawn.told = drawn.told && !strings.Contains(e.Then, "tells nobody")
-			if _, op, ok := strings.Cut(e.Then, "inside file operation "); ok {
-				inside, _ = strconv.ParseInt(op, 10, 64)
-			}
+			drawn, inside, _ = deathIn(e.Then, plain)
 		}
 	}
 	var words []string
 	if drawn.lossy && !plain.lossy {
-		words = append(words, "loses power")
+		words = append(words, losesPower)
 	}
 	if plain.told && !drawn.told {
-		words = append(words, "tells nobody")
+		words = append(words, tellsNobody)
 	}
 	if inside > 0 {
-		words = append(words, "inside file operation "+strconv.FormatInt(inside, 10))
+		words = append(words, insideOperation+strconv.FormatInt(inside, 10))
 	}
 	if words != nil {
 		d.note(h, Decision{Then: strings.Join(words, ", ")})
@@ -387,6 +383,38 @@ func parseWhen(text string) (h happening, err error) {
 	return h, nil
 }
 
+// Words for how a process dies, besides what its fault says.
+const (
+	losesPower      = "loses power"
+	tellsNobody     = "tells nobody"
+	insideOperation = "inside file operation "
+)
+
+// deathIn reads how a process dies that would die otherwise by its fault alone, and
+// inside which file operation; 0: at once. ok is false where a word is not known: it
+// would pass for the plain course, and for having come about.
+func deathIn(then string, plain death) (d death, inside int64, ok bool) {
+	d = plain
+	for _, word := range strings.Split(then, ", ") {
+		number, within := strings.CutPrefix(word, insideOperation)
+		switch {
+		case word == losesPower:
+			d.lossy = true
+		case word == tellsNobody:
+			d.told = false
+		case within:
+			n, err := strconv.ParseInt(number, 10, 64)
+			if err != nil || n < 1 {
+				return plain, 0, false
+			}
+			inside = n
+		default:
+			return plain, 0, false
+		}
+	}
+	return d, inside, true
+}
+
 func (s *Script) validate() error {
 	for i := range s.Decisions {
 		d := &s.Decisions[i]
@@ -397,7 +425,10 @@ func (s *Script) validate() error {
 		if d.After != 0 && (d.After < 0 || h.what != "" && h.what != flushes) {
 			return fmt.Errorf("script: %s cannot count from %v on: only messages and flushes can, and from a time above 0", d.When, d.After)
 		}
-		ok := d.Then == "leaves" && h.what == powerCuts || d.Then == "late" && h.what == flushes || h.what == crashes
+		ok := d.Then == "leaves" && h.what == powerCuts || d.Then == "late" && h.what == flushes
+		if h.what == crashes {
+			_, _, ok = deathIn(d.Then, death{})
+		}
 		for _, word := range mishaps {
 			ok = ok || h.what == "" && d.Then == word
 		}

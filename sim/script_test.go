@@ -92,8 +92,8 @@ func TestAScriptSaysWhereItNoLongerMatches(t *testing.T) {
 	require.Equal(t, []string{never.String()}, r.Unreached)
 }
 
-// Runs of seeds, their weather and faults on, become scripts that play to the
-// same end and note the same decisions.
+// Runs of seeds, their weather and faults on, become scripts that pass as well, play the
+// same each time, and are read again as they were written.
 func TestARunBecomesAScript(t *testing.T) {
 	kinds := map[string]bool{}
 	for seed := uint64(1); seed <= 6; seed++ {
@@ -133,4 +133,24 @@ func TestAMomentReadsAsItIsTold(t *testing.T) {
 	}
 	require.EqualError(t, (&Script{Decisions: []Decision{{When: "flush 1 of node 1", Then: "lost"}}}).validate(), `script: flush 1 of node 1 cannot be "lost"`)
 	require.Equal(t, "power cut 1 of node 3: leaves 1-0/0.log +-", (&Decision{When: "power cut 1 of node 3", Then: "leaves", Left: []simdisk.Left{{Path: "1-0/0.log", Pages: "+-"}}}).String())
+}
+
+func TestHowAProcessDiesIsReadInAnyOrder(t *testing.T) {
+	for then, want := range map[string]struct {
+		death
+		inside int64
+	}{
+		"loses power":                           {death{lossy: true, told: true}, 0},
+		"tells nobody, inside file operation 7": {death{}, 7},
+		"inside file operation 7, loses power":  {death{lossy: true, told: true}, 7},
+	} {
+		d, inside, ok := deathIn(then, death{told: true})
+		require.True(t, ok, then)
+		require.Equal(t, want.death, d, then)
+		require.Equal(t, want.inside, inside, then)
+	}
+	for _, then := range []string{"", "lose power", "loses power tells nobody", "inside file operation 0", "inside file operation x"} {
+		s := &Script{Decisions: []Decision{{When: "crash 1 of node 1", Then: then}}}
+		require.ErrorContains(t, s.validate(), "crash 1 of node 1 cannot be", then)
+	}
 }
