@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -81,11 +82,18 @@ func runLive(ctx context.Context, cfg live.Config, keep string) error {
 	if cfg.Record != "" {
 		fmt.Printf("recorded    %s; that the cores did what they should: simrun conform %s\n", cfg.Record, cfg.Record)
 	}
-	if len(r.Violations) > 0 {
-		for _, v := range r.Violations {
-			fmt.Printf("BROKEN      %s\n", v)
+	for _, v := range r.Violations {
+		fmt.Printf("BROKEN      %s\n", v)
+	}
+	if keep != "" || len(r.Violations) > 0 {
+		path, err := saveHistory(r, keep)
+		if err != nil {
+			return err
 		}
-		return failedLive(r)
+		fmt.Printf("history     %s\n", path)
+	}
+	if len(r.Violations) > 0 {
+		return ended(sim.Safety)
 	}
 	if r.Thin() {
 		fmt.Println("too little got done to judge by")
@@ -95,18 +103,16 @@ func runLive(ctx context.Context, cfg live.Config, keep string) error {
 	return nil
 }
 
-// failedLive saves the history, which cannot be had again from the seed alone.
-func failedLive(r *live.Report) error {
-	f, err := os.CreateTemp("", "tamarack-live-history-*.json")
+// saveHistory writes what clients did and saw, which cannot be had again from the seed
+// alone, as JSON, and returns the path: in the folder keep, or, when that is empty, in
+// that for temporary files.
+func saveHistory(r *live.Report, keep string) (path string, err error) {
+	f, err := os.CreateTemp(keep, "history-*.json")
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer f.Close()
-	if err := json.NewEncoder(f).Encode(r.Operations); err != nil {
-		return err
-	}
-	fmt.Printf("history     %s\n", f.Name())
-	return ended(sim.Safety)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Name(), json.NewEncoder(f).Encode(r.Operations)
 }
 
 func buildNode(ctx context.Context, work string) (string, error) {
