@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,19 @@ func TestEachBugStillFitsTheCode(t *testing.T) {
 			_, err := b.Mutated(root)
 			require.NoError(t, err)
 		})
+	}
+}
+
+// TestEachBugNamesInvariantsThatThereAre: by one that nothing enforces no bug can be
+// found, and the page of planted bugs would promise it.
+func TestEachBugNamesInvariantsThatThereAre(t *testing.T) {
+	root, bugs := published(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "invariants.md"))
+	require.NoError(t, err)
+	for _, b := range bugs {
+		for _, name := range b.Invariants {
+			require.Contains(t, string(page), "\n| "+name+" ", b.Name)
+		}
 	}
 }
 

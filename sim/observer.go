@@ -10,8 +10,8 @@ import (
 )
 
 // Observer enforces one invariant over all nodes while a run goes on. It is
-// told of every step of every node right after it, before any effect of that
-// step is carried out, and looks only at what the step could have changed: the
+// told of the steps of all nodes (see Looks), of each right after it, before any effect
+// of that step is carried out, and looks only at what the step could have changed: the
 // world's book says which replicas that are.
 type Observer interface {
 	// Invariant is the name of what it enforces: "INV-5".
