@@ -11,8 +11,8 @@ import (
 // heldToThrottle is INV-45: what a broker copies for replicas that are being
 // added and are not in sync stays within the throttle of the cluster. It is
 // measured on the broker's own clock, by a bucket that leaks at that rate: what
-// is in it is what came too early. A burst and, for each such replica, one answer
-// of one batch are allowed.
+// is in it is what came too early. A burst, of which there is one for all such replicas
+// together, and for each of them two answers of one batch are allowed.
 //
 // An answer belongs to the throttle under which it was asked for. So each throttle
 // has a bucket of its own, and what was asked for before a change of it is poured
@@ -239,8 +239,8 @@ func (t *throttled) pours(id record.PartitionID, session uint64, sequence uint32
 	return b
 }
 
-// allowed is how much may be in a bucket.
-func (t *throttled) allowed(b *bucket) int64 { return b.rate + int64(b.sharers)*2*t.most }
+// allowed is how much may be in a bucket: a burst is what a quarter of a second gives.
+func (t *throttled) allowed(b *bucket) int64 { return b.rate/4 + int64(b.sharers)*2*t.most }
 
 // leak lets out what time allows.
 func (b *bucket) leak(now message.Time) {

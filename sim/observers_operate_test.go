@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 type nodeIDs = []message.NodeID
@@ -194,25 +195,40 @@ func TestCopiesBeyondTheThrottleAreRefused(t *testing.T) {
 	c := &copies{}
 	c.set(1000)
 	for range 20 {
-		require.True(t, c.came(1000), "it keeps to the throttle")
-		c.pass(1000)
+		require.True(t, c.came(250), "it keeps to the throttle")
+		c.pass(250)
 	}
-	require.True(t, c.came(1000))
-	c.pass(500)
-	require.False(t, c.came(1000), "a second's worth in half a second, on top of a burst")
+	require.True(t, c.came(250))
+	c.pass(125)
+	require.False(t, c.came(250), "a quarter's worth in an eighth of a second, on top of a burst")
+}
+
+// There is one burst for all that are being added, and not one for each.
+func TestTheBurstIsThereOnce(t *testing.T) {
+	for each, within := range map[int64]bool{125: true, 165: true, 250: false} {
+		c := &copies{}
+		c.set(1000)
+		c.most = 20
+		second := record.PartitionID{Topic: part.Topic, Index: 1}
+		c.asks(second, 1, c.sent, true, false)
+		require.True(t, c.answers(1, each))
+		c.buckets[0].sharers = 2
+		b := c.pours(second, 1, 1, each, c.now)
+		require.Equal(t, within, b.level <= c.allowed(b), "%d bytes each", each)
+	}
 }
 
 // A change of the throttle excuses one answer, and blinds nobody.
 func TestCopiesSoonAfterAChangeOfTheThrottleAreJudged(t *testing.T) {
 	c := &copies{}
 	c.set(100_000)
-	require.True(t, c.came(50_000))
+	require.True(t, c.came(12_500))
 	c.set(1000)
-	require.True(t, c.came(50_000), "it was asked for when 100000 bytes a second were allowed")
+	require.True(t, c.came(12_500), "it was asked for when 100000 bytes a second were allowed")
 	c.pass(10)
-	require.True(t, c.came(1000), "a burst")
+	require.True(t, c.came(250), "a burst")
 	c.pass(10)
-	require.False(t, c.came(1000), "20 ms after the change twice a burst has come")
+	require.False(t, c.came(250), "20 ms after the change twice a burst has come")
 
 	c = &copies{}
 	c.set(0)
@@ -222,7 +238,7 @@ func TestCopiesSoonAfterAChangeOfTheThrottleAreJudged(t *testing.T) {
 
 	c = &copies{}
 	c.set(1000)
-	require.True(t, c.came(1000))
+	require.True(t, c.came(250))
 	c.states(true, false)
 	c.changes(100_000)
 	require.False(t, c.came(2000), "a larger throttle is not for what was asked under the smaller one")
@@ -240,11 +256,11 @@ func TestCopiesAreHeldToTheThrottleOfTheFetchThatIsAnswered(t *testing.T) {
 		return c
 	}
 	c := fetches(100_000, 1000)
-	require.True(t, c.answers(1, 50_000), "it was asked for before the throttle fell")
+	require.True(t, c.answers(1, 25_000), "it was asked for before the throttle fell")
 	require.False(t, c.answers(2, 50_000), "and this when it had fallen")
 
 	c = fetches(100_000, 1000)
-	require.True(t, c.answers(1, 50_000))
+	require.True(t, c.answers(1, 25_000))
 	require.False(t, c.answers(1, 50_000), "one answer answers")
 
 	c = fetches(100_000, 1000)
