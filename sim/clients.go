@@ -113,6 +113,7 @@ const (
 	opBegin
 	opEnd
 	opPositions
+	opMisuse // what no client may do: it is told so at once
 )
 
 // script is what a client does for a living.
@@ -521,6 +522,7 @@ func (u *user) call(e *client.Call) {
 	w.sentKinds |= 1 << e.Request.Kind()
 	if m, ok := e.Request.(*message.Produce); ok && u.plan.Role.publishes() {
 		u.inBounds(m)
+		u.publishesAsTold(m)
 		u.numbers(m)
 	}
 	u.isItself(e.Request)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
-	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/history"
 )
 
@@ -42,42 +41,6 @@ func (o *operator) send(u *user, verb, topic string, count int, r message.Reques
 	op.text = verb + " " + topic
 }
 
-// deleteRecords retires all that is committed in one partition of a topic.
-func (o *operator) deleteRecords(u *user, topic string) {
-	image := u.world.newest()
-	if image == nil {
-		return
-	}
-	t := image.TopicNamed(topic)
-	if t == nil {
-		return
-	}
-	id := record.PartitionID{Topic: t.ID, Index: int32(u.random.Below(int64(len(t.Partitions))))}
-	before := u.world.allCommitted(id)
-	o.open++
-	op := u.ask(opAdmin, 0, history.Operation{}, func(op client.Op) client.Input {
-		return client.Ask{
-			Op: op, Target: client.Target{Kind: client.LeaderOf, Partition: id}, Timeout: 20 * message.Second,
-			Request: &message.DeleteRecords{Partitions: []message.DeleteRecordsPartition{{ID: id, Before: before}}},
-		}
-	})
-	op.text = "delete-records " + topic
-}
-
-// toHighWatermark as the new log start is the high watermark of the moment, but for
-// transactions that are open.
-const toHighWatermark = record.Offset(-1)
-
-// allCommitted is a log start behind all that is committed. Where a transaction is open
-// the high watermark is named itself: that must be refused as long as it is.
-func (w *World) allCommitted(id record.PartitionID) record.Offset {
-	p, b := w.book.parts[id], &w.book.transactions
-	if p == nil || p.nr >= len(b.logs) || b.logs[p.nr] == nil || b.logs[p.nr].stable(p.high) >= p.high {
-		return toHighWatermark
-	}
-	return p.high
-}
-
 func (o *operator) create(u *user, t *TopicPlan) {
 	o.send(u, "create", t.Name, t.Partitions, &message.CreateTopic{
 		Name: t.Name, Partitions: int32(t.Partitions), ReplicationFactor: int16(t.Replication),
@@ -95,6 +58,7 @@ func (o *operator) done(u *user, op *openOp, result *client.Result) {
 		o.judgeElect(u, result)
 		u.world.granted(u, op, result)
 		o.open--
+		o.searches(u, op, result)
 		if result.Err != nil && u.world.phase <= faulting {
 			o.retry(u, op, result)
 		}

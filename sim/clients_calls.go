@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tamarack-mq/tamarack/core/client"
@@ -24,6 +25,8 @@ func (u *user) saysWhy(o *openOp, result *client.Result) {
 	ask, ok := o.ask.(client.Ask)
 	if err := result.Err; ok && err != nil && err.Problem == client.Refused && err.Code == message.None {
 		u.world.fail("INV-10", 0, "a refusal does not say why", "client %d asked %s, was refused and not told why: %s", u.plan.ID, describe(ask.Request), err.Detail)
+	} else if m, of := result.Reply.(*message.AlterReassignmentsReply); ok && of && err != nil && err.Problem == client.Refused && err.Code == m.Code && m.Code != message.None && !strings.HasSuffix(err.Detail, m.Detail) {
+		u.world.fail("INV-10", 0, "what a broker says of a refusal is lost", "client %d asked %s, was refused with %q and is told %q", u.plan.ID, describe(ask.Request), m.Detail, err.Detail)
 	}
 }
 
@@ -78,6 +81,26 @@ const longestLookPause = 1100 * Millisecond
 func (u *user) lookedLately() {
 	if late := u.unseen(); late > 0 {
 		u.world.fail("INV-34", 0, "a client goes by a picture of the cluster that is too old", "client %d has not asked about the cluster since %v, which is %v too long", u.plan.ID, time.Duration(u.looked), time.Duration(late))
+	}
+}
+
+// publishesAsTold is INV-40 for a producer: it waits for as many replicas as it was told
+// to, and for no more, and its batches have numbers only where it is idempotent.
+func (u *user) publishesAsTold(m *message.Produce) {
+	acks, numbered := message.Acks(u.plan.Acks), u.plan.Idempotent
+	if u.plan.Role.transacts() {
+		acks, numbered = message.AcksAll, true
+	}
+	if m.Acks != acks {
+		u.world.fail("INV-40", 0, "a producer asks for other acks than it was told to", "client %d, which is to publish with acks=%d, sends records with acks=%d", u.plan.ID, acks, m.Acks)
+		return
+	}
+	numbered = numbered && acks == message.AcksAll
+	for i := range m.Partitions {
+		if h, err := record.DecodeHeader(m.Partitions[i].Records); err == nil && numbered != (h.ProducerID != record.NoProducerID) {
+			u.world.fail("INV-40", 0, "a producer is idempotent, or is not, against what it was told", "client %d, which is idempotent: %t, sends a batch of producer %d to partition %s", u.plan.ID, numbered, h.ProducerID, m.Partitions[i].ID)
+			return
+		}
 	}
 }
 

@@ -64,6 +64,37 @@ func TestAClientThatDoesNotLookAgainIsRefused(t *testing.T) {
 	s.passed()
 }
 
+func TestAProducerPublishesAsItWasTold(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	sends := func(acks message.Acks, producer record.ProducerID) {
+		var b record.Builder
+		require.NoError(t, b.Append(1, nil, []byte("x"), nil))
+		batch := b.Build()
+		if producer >= 0 {
+			record.SetProducer(batch, producer, 0, 0)
+		}
+		u.publishesAsTold(&message.Produce{Acks: acks, Partitions: []message.ProducePartition{{ID: part, Records: batch}}})
+	}
+	u.plan.Role, u.plan.Acks, u.plan.Idempotent = Producer, 1, false
+	sends(message.AcksLeader, -1)
+	u.plan.Idempotent = true // which no acks but all can have
+	sends(message.AcksLeader, -1)
+	u.plan.Acks = -1
+	sends(message.AcksAll, 7)
+	u.plan.Role, u.plan.Acks = Transactor, 0
+	sends(message.AcksAll, 7)
+	s.passed()
+	u.plan.Role = Producer
+	sends(message.AcksAll, 7)
+	s.refused("INV-40", "client 1, which is to publish with acks=0, sends records with acks=-1")
+	sends(message.AcksNone, 7)
+	s.refused("INV-40", "client 1, which is idempotent: false, sends a batch of producer 7 to partition 5/0")
+	u.plan.Acks = -1
+	sends(message.AcksAll, -1)
+	s.refused("INV-40", "client 1, which is idempotent: true, sends a batch of producer -1")
+}
+
 func TestARequestOfManyBatchesStaysWithinItsBound(t *testing.T) {
 	s := newStage(t)
 	u := s.clients[0]

@@ -401,18 +401,29 @@ func longNumber(batch []byte) []byte {
 	return out
 }
 
-// wrongTopic is a topic with one fault, or with all of them: one that is refused
-// for another fault says nothing about the first.
+// wrongTopic is a topic with one fault, or with several: one that is refused for
+// another fault says nothing about the first.
 func wrongTopic(turn uint64) *message.CreateTopic {
 	m := &message.CreateTopic{Name: "fine", Partitions: 1, ReplicationFactor: 1}
-	if turn%4 == 0 || turn%4 == 3 {
+	turn %= 8
+	if turn == 0 || turn == 3 {
 		m.Name = "no/such name"
 	}
-	if turn%4 == 1 || turn%4 == 3 {
+	if turn == 1 || turn == 3 {
 		m.Partitions = -3
 	}
-	if turn%4 == 2 || turn%4 == 3 {
+	if turn == 2 || turn == 3 {
 		m.ReplicationFactor = 99
+	}
+	switch turn { // what is the cluster's own to make, and batches that fit no frame
+	case 4:
+		m.Name = offsetsTopic
+	case 5:
+		m.Name = statesTopic
+	case 6:
+		m.Config.Internal = true
+	case 7:
+		m.Config.MaxBatchBytes = message.LargestBatch + 1
 	}
 	return m
 }
@@ -437,6 +448,20 @@ func (c *chaos) done(u *user, op *openOp, result *client.Result) {
 		w.fail("INV-10", 0, "a malformed request is answered with success", "client %d sent %s and was told that it succeeded", u.plan.ID, describe(op.ask.(client.Ask).Request))
 	}
 	c.blamed(u, op, result)
+	u.notItsOwn(op, result)
+}
+
+// notItsOwn is INV-10 for who wants to make a topic that is the cluster's: that is the
+// reason why it cannot, whether there is one yet or not.
+func (u *user) notItsOwn(op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	m, ok := ask.Request.(*message.CreateTopic)
+	if !ok || m.Name != offsetsTopic && m.Name != statesTopic || result.Err == nil {
+		return
+	}
+	if result.Err.Code == message.TopicAlreadyExists {
+		u.world.fail("INV-10", 0, "a topic of the cluster is refused for another reason", "client %d wants to make %q, which only the cluster may, and was told %v", u.plan.ID, m.Name, result.Err.Code)
+	}
 }
 
 // blamed judges what is said of a batch that no broker may take. One that is not

@@ -70,11 +70,21 @@ func TestARefusalWithoutAReasonIsNoticed(t *testing.T) {
 	s.passed()
 	u.saysWhy(op, &client.Result{Err: &client.Error{Problem: client.Refused, Detail: "no"}})
 	s.refused("INV-10", "was refused and not told why: no")
+
+	op.ask = client.Ask{Request: &message.AlterReassignments{Throttle: -2}}
+	reply := &message.AlterReassignmentsReply{Code: message.InvalidRequest, Detail: "the throttle is no number"}
+	told := &client.Error{Problem: client.Refused, Code: reply.Code, Detail: "AlterReassignments: " + reply.Detail}
+	u.saysWhy(op, &client.Result{Err: told, Reply: reply})
+	u.saysWhy(op, &client.Result{Err: &client.Error{Problem: client.TimedOut, Code: reply.Code}, Reply: reply})
+	s.passed()
+	told.Detail = ""
+	u.saysWhy(op, &client.Result{Err: told, Reply: reply})
+	s.refused("INV-10", `was refused with "the throttle is no number" and is told ""`)
 }
 
-func TestAWrongTopicHasOneFaultOrAll(t *testing.T) {
+func TestAWrongTopicHasOneFaultOrThree(t *testing.T) {
 	var got []message.CreateTopic
-	for turn := range uint64(4) {
+	for turn := range uint64(8) {
 		got = append(got, *wrongTopic(turn))
 	}
 	require.Equal(t, []message.CreateTopic{
@@ -82,7 +92,24 @@ func TestAWrongTopicHasOneFaultOrAll(t *testing.T) {
 		{Name: "fine", Partitions: -3, ReplicationFactor: 1},
 		{Name: "fine", Partitions: 1, ReplicationFactor: 99},
 		{Name: "no/such name", Partitions: -3, ReplicationFactor: 99},
+		{Name: offsetsTopic, Partitions: 1, ReplicationFactor: 1},
+		{Name: statesTopic, Partitions: 1, ReplicationFactor: 1},
+		{Name: "fine", Partitions: 1, ReplicationFactor: 1, Config: message.TopicConfig{Internal: true}},
+		{Name: "fine", Partitions: 1, ReplicationFactor: 1, Config: message.TopicConfig{MaxBatchBytes: message.LargestBatch + 1}},
 	}, got)
+}
+
+func TestATopicOfTheClusterIsRefusedAsSuch(t *testing.T) {
+	s := newStage(t)
+	told := func(name string, code message.Code) {
+		op := &openOp{ask: client.Ask{Request: &message.CreateTopic{Name: name}}}
+		s.clients[0].notItsOwn(op, &client.Result{Err: &client.Error{Problem: client.Refused, Code: code}})
+	}
+	told(offsetsTopic, message.InvalidTopic)
+	told("orders", message.TopicAlreadyExists)
+	s.passed()
+	told(offsetsTopic, message.TopicAlreadyExists)
+	s.refused("INV-10", "which only the cluster may, and was told TOPIC_ALREADY_EXISTS")
 }
 
 func TestARefusalThatTellsOfATransactionIsRefused(t *testing.T) {

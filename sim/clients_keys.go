@@ -1,6 +1,21 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/client"
+import (
+	"strconv"
+
+	"github.com/tamarack-mq/tamarack/core/client"
+)
+
+// drawKey draws one of the keys by which a client publishes. Where they are long they
+// are of any length: a hash takes four bytes at a time, and then what is left.
+func (u *user) drawKey() string {
+	n := int(u.random.Below(int64(u.plan.Keys)))
+	key := "k" + strconv.Itoa(n)
+	if u.plan.LongKeys {
+		key += letters[:n%21]
+	}
+	return key
+}
 
 // keyed judges where a record with a key went (INV-9): to the partition to which
 // Kafka's clients send that key, among as many partitions as its topic has had.

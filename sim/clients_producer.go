@@ -64,7 +64,7 @@ func (p *producer) draw(u *user) *ClientOp {
 	op := &p.drawn
 	*op = ClientOp{Do: "publish", Topic: u.plan.Topics[u.random.Below(int64(len(u.plan.Topics)))]}
 	if u.plan.Keys > 0 {
-		op.Key = "k" + strconv.Itoa(int(u.random.Below(int64(u.plan.Keys))))
+		op.Key = u.drawKey()
 	}
 	op.Headers = u.plan.Headers && u.random.OneIn(4)
 	if n := int64(u.plan.Outsize); n > 0 && p.sent%n == n-1 && p.sent < 3*n {

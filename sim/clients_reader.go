@@ -15,6 +15,7 @@ type reader struct {
 	polling bool
 	asking  bool
 	polls   int
+	misused bool // a commit for no group has been refused
 }
 
 func (r *reader) begin(u *user) {
@@ -23,7 +24,20 @@ func (r *reader) begin(u *user) {
 		return
 	}
 	r.assign(u, r.draw(u))
+	r.misuse(u)
 	u.next(u.some(u.plan.Every))
+}
+
+// misuse commits where there is no group to commit for, which is refused at once
+// (INV-10): nobody could answer that later.
+func (r *reader) misuse(u *user) {
+	if u.plan.Group != "" {
+		return
+	}
+	u.ask(opMisuse, 0, history.Operation{}, func(op client.Op) client.Input { return client.Commit{Op: op} })
+	if !r.misused {
+		u.world.fail("INV-10", 0, "a commit for no group is not refused", "client %d, which reads for no group, commits, and is not told that it cannot", u.plan.ID)
+	}
 }
 
 // draw draws where to begin anew: at the start, the end or somewhere between.
@@ -146,6 +160,8 @@ func (r *reader) done(u *user, op *openOp, result *client.Result) {
 		u.next(u.some(u.plan.Every))
 	case opCommitted:
 		r.asking = false
+	case opMisuse:
+		r.misused = result.Outcome == client.NotDone && result.Err.Problem == client.Misused
 	}
 }
 

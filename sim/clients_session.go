@@ -46,6 +46,12 @@ func (u *user) heard(c *openCall, reply message.Reply) {
 				u.saw(c, p.ID, p.HighWatermark, p.LogStart)
 			}
 		}
+	case *message.DeleteRecordsReply:
+		for i := range m.Partitions {
+			if p := &m.Partitions[i]; p.Code == message.None {
+				u.saw(c, p.ID, -1, p.LogStart)
+			}
+		}
 	case *message.ListOffsetsReply:
 		asked, ok := c.asked.(*message.ListOffsets)
 		if !ok || len(asked.Partitions) != len(m.Partitions) {

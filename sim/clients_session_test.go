@@ -53,6 +53,25 @@ func TestASearchByTimeThatPassesOverRecordsIsRefused(t *testing.T) {
 	require.Equal(t, []int64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2}, starts)
 }
 
+func TestASearchByTimeThatEndsAtWhatIsGoneIsRefused(t *testing.T) {
+	s := newStage(t)
+	u, p := s.clients[0], s.book.part(part)
+	h := record.Header{LastOffsetDelta: 2, Count: 3, MaxTimestamp: 10}
+	p.committed, p.high, p.shownStart = append(p.committed, h), 3, 2
+	told := func(event uint64, offset record.Offset) {
+		c := &openCall{node: 1, event: event, asked: &message.ListOffsets{Partitions: []message.ListOffsetsPartition{{ID: part, Timestamp: 10}}}}
+		u.heard(c, &message.ListOffsetsReply{Partitions: []message.ListedOffset{{ID: part, Offset: offset, Timestamp: 10}}})
+	}
+	told(8, 0) // it knows of no start
+	s.stats.Events = 5
+	u.heard(&openCall{node: 1}, &message.DeleteRecordsReply{Partitions: []message.DeletedRecords{{ID: part, LogStart: 2}}})
+	told(5, 1) // asked before
+	told(8, 2)
+	s.passed()
+	told(8, 1)
+	s.refused("INV-9", "is told offset 1, but it was told before that the log starts at 2")
+}
+
 // A worker may be sent to where its group stands, which is further on than it was itself
 // given records: of what was truncated there it is told, and of nothing else.
 func TestWhoGoesBackMayBeToldOfATruncationBeyondWhatItWasGiven(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 )
 
 // sought is INV-9 for a client that begins at a time: the offset that it is told
-// passes over no record that is late enough and still there, and is itself one of
-// such a record where the answer says so.
+// passes over no record that is late enough and still there, is itself one of such a
+// record where the answer says so, and lies at or above what the client knows the log to
+// start at.
 func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffset) {
 	w := u.world
 	p := w.book.known(got.ID)
@@ -19,6 +20,10 @@ func (u *user) sought(c *openCall, at record.Timestamp, got *message.ListedOffse
 	}
 	u.noteSought(at, got, p.gone())
 	if p.open {
+		return
+	}
+	if start := u.startBefore(c.event, got.ID); start > got.Offset {
+		w.fail("INV-9", int32(c.node), "a search by time ends at what is gone", "client %d asks node %d for what partition %s has from time %d on, and is told offset %d, but it was told before that the log starts at %d", u.plan.ID, c.node, got.ID, at, got.Offset, start)
 		return
 	}
 	known, hidden := p.high, p.gone()
@@ -71,4 +76,15 @@ func (p *partBook) gone() record.Offset {
 		}
 	}
 	return start
+}
+
+// startBefore is the log start that a client was told before an event, as far as it
+// cannot have fallen since; -1: none.
+func (u *user) startBefore(event uint64, id record.PartitionID) record.Offset {
+	told, book := u.told.parts[id], u.world.book.known(id)
+	if told == nil || book == nil {
+		return -1
+	}
+	_, least := book.floors()
+	return min(told.before(event).start, least)
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"strconv"
-
 	"github.com/tamarack-mq/tamarack/core/client"
 )
 
@@ -95,7 +93,7 @@ func (t *transactor) spurt(u *user) {
 	for range n {
 		op := ClientOp{Do: "publish", Topic: topics[u.random.Below(int64(len(topics)))]}
 		if u.plan.Keys > 0 {
-			op.Key = "k" + strconv.Itoa(int(u.random.Below(int64(u.plan.Keys))))
+			op.Key = u.drawKey()
 		}
 		batch = append(batch, t.one(u, &op))
 	}

@@ -282,7 +282,7 @@ func (w *World) operate(f *activeFault) {
 		count := w.partitionsOf(p.Topic) + max(1, p.Strength)
 		o.send(u, "add-partitions", p.Topic, count, &message.AddPartitions{Name: p.Topic, Count: int32(count)})
 	case DeleteRecords:
-		o.deleteRecords(u, p.Topic)
+		o.deleteRecords(u, p.Topic, p.Strength > 0)
 	}
 }
 

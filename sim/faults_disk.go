@@ -24,7 +24,7 @@ func (w *World) strikeDisk(f *activeFault) {
 		d.stalled = true
 		f.undo = append(f.undo, func() { d.stalled = false; n.resume() })
 	case FullDisk:
-		room := int64(max(1, f.plan.Strength))
+		room := int64(max(0, f.plan.Strength))
 		d.disk.SetCapacity(max(1, d.disk.Used()+room))
 		d.fullOnPurpose = true
 		f.undo = append(f.undo, func() { d.disk.SetCapacity(0); d.fullOnPurpose = false })

@@ -104,6 +104,7 @@ const (
 	markHeld
 	markSpoilt
 	markSoughtExactly
+	markStartInBatch
 	markProducerForgotten
 	markProducerUnknown
 	markOwnHeartbeat
@@ -235,6 +236,7 @@ var markNames = [marksEnd]string{
 	markHeld:                  "a reader left a partition alone for a while",
 	markSpoilt:                "records reached a client spoilt",
 	markSoughtExactly:         "the time of a record was looked for",
+	markStartInBatch:          "a log was made to start inside a batch",
 	markProducerForgotten:     "a silent producer was forgotten",
 	markProducerUnknown:       "a producer that was forgotten was told so",
 	markOwnHeartbeat:          "a node got a heartbeat of its own",

@@ -11,11 +11,14 @@ import (
 // up to an entry of its own term (section 5.4.2 of the Raft paper): another leader
 // could still replace one of an earlier term. And what a voter has confirmed to
 // the leader of a term it keeps at least as long as that term lasts, since that
-// leader has counted on it; so it does with what it knows to be committed.
+// leader has counted on it; so it does with what it knows to be committed. Each node
+// that has applied the log up to a version has applied the same entries.
 type heldEntries struct {
 	blind
-	before []message.Version // by node id: what it knew to be committed before the step at hand
-	said   []confirmedToTerm // by node id
+	before []message.Version          // by node id: what it knew to be committed before the step at hand
+	said   []confirmedToTerm          // by node id
+	seen   []message.Version          // by node id: the version at which its digest was looked at last
+	folded map[message.Version]uint64 // over the entries up to each version that a node stood at
 }
 
 // confirmedToTerm is up to where a voter has told the leader of a term that it
@@ -33,13 +36,14 @@ func (o *heldEntries) grow(n *Node) {
 	for int(n.id) >= len(o.before) {
 		o.before = append(o.before, 0)
 		o.said = append(o.said, confirmedToTerm{})
+		o.seen = append(o.seen, 0)
 	}
 }
 
 // Started: a node that comes back may have another disk.
 func (o *heldEntries) Started(_ *World, n *Node, _ *effect.Recovered) {
 	o.grow(n)
-	o.before[n.id], o.said[n.id] = 0, confirmedToTerm{}
+	o.before[n.id], o.said[n.id], o.seen[n.id] = 0, confirmedToTerm{}, 0
 	if c := n.Core(); c != nil && c.Controller() != nil {
 		o.before[n.id] = c.Controller().View().Quorum.Commit
 	}
@@ -51,7 +55,9 @@ func (o *heldEntries) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 		return
 	}
 	o.grow(n)
-	o.judge(w, n, w.quorumOf(n))
+	v := w.quorumOf(n)
+	o.judge(w, n, v)
+	o.applied(w, n, v)
 	for _, m := range w.toldVoters(out) {
 		o.confirmed(n, m)
 	}
@@ -82,4 +88,20 @@ func (o *heldEntries) judge(w *World, n *Node, v *quorum.View) {
 	case uint64(v.Term) == said.term && v.Last < said.end:
 		w.fail("INV-17", n.id, "a voter gives up what it confirmed", "the log of node %d ends at version %d, but it has told the leader of term %d that it holds it up to %d", n.id, v.Last, v.Term, said.end)
 	}
+}
+
+// applied judges that a node has come to where it is by the entries by which others did.
+func (o *heldEntries) applied(w *World, n *Node, v *quorum.View) {
+	if v.Applied == o.seen[n.id] {
+		return
+	}
+	o.seen[n.id] = v.Applied
+	if o.folded == nil {
+		o.folded = map[message.Version]uint64{}
+	}
+	if digest, ok := o.folded[v.Applied]; ok && digest != v.Digest {
+		w.fail("INV-17", n.id, "two nodes come to one version by other entries", "node %d has applied the log up to version %d, but by other entries than another node before it", n.id, v.Applied)
+		return
+	}
+	o.folded[v.Applied] = v.Digest
 }

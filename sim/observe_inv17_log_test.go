@@ -13,7 +13,8 @@ import (
 func TestAnEntryOfAnEarlierTermThatIsCommittedByCountingIsRefused(t *testing.T) {
 	s, o := newStage(t), &heldEntries{}
 	leader := quorum.View{Role: quorum.Leader, Term: 4, Commit: 5, CommitTerm: 2, Last: 7}
-	o.before, o.said = []message.Version{0, leader.Commit}, make([]confirmedToTerm, 2)
+	o.grow(s.nodes[1])
+	o.before[1] = leader.Commit
 	o.judge(s.World, s.nodes[1], &leader)
 	next := leader
 	next.Commit, next.CommitTerm = 7, 4 // with its own entry all before it is committed
@@ -27,7 +28,8 @@ func TestAnEntryOfAnEarlierTermThatIsCommittedByCountingIsRefused(t *testing.T) 
 
 func TestAVoterThatGivesUpWhatItConfirmedIsRefused(t *testing.T) {
 	s, o := newStage(t), &heldEntries{}
-	o.before, o.said = make([]message.Version, 2), []confirmedToTerm{{}, {term: 4, end: 9}}
+	o.grow(s.nodes[1])
+	o.said[1] = confirmedToTerm{term: 4, end: 9}
 	voter := quorum.View{Term: 4, Commit: 6, Last: 9}
 	o.judge(s.World, s.nodes[1], &voter)
 	voter.Term, voter.Last = 5, 8 // another leader may take it away
@@ -39,6 +41,17 @@ func TestAVoterThatGivesUpWhatItConfirmedIsRefused(t *testing.T) {
 	voter.Term, voter.Last = 5, 5
 	o.judge(s.World, s.nodes[1], &voter)
 	s.refused("INV-17", "ends at version 5, but it knows that version 6 is committed")
+}
+
+func TestANodeThatAppliesOtherEntriesIsRefused(t *testing.T) {
+	s, o := newStage(t), &heldEntries{}
+	o.grow(s.nodes[2])
+	o.applied(s.World, s.nodes[1], &quorum.View{Applied: 5, Digest: 77})
+	o.applied(s.World, s.nodes[1], &quorum.View{Applied: 6, Digest: 78})
+	o.applied(s.World, s.nodes[2], &quorum.View{Applied: 5, Digest: 77})
+	s.passed()
+	o.applied(s.World, s.nodes[2], &quorum.View{Applied: 6, Digest: 5})
+	s.refused("INV-17", "node 2 has applied the log up to version 6, but by other entries than another node before it")
 }
 
 func TestAVoteForAnOlderLogIsRefused(t *testing.T) {

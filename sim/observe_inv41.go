@@ -21,10 +21,11 @@ import (
 // and such a voter takes no part before it holds all that the others have.
 type quorumInForce struct {
 	blind
-	journals []journalTail                      // by node id
-	lost     []message.Version                  // by node id: how far it held the log before its disk was lost
-	before   []quorum.View                      // by node id, before the step at hand
-	members  map[message.Version]quorum.Members // as of each applied version, and of each that made them
+	journals []journalTail                       // by node id
+	lost     []message.Version                   // by node id: how far it held the log before its disk was lost
+	before   []quorum.View                       // by node id, before the step at hand
+	members  map[message.Version]quorum.Members  // as of each applied version, and of each that made them
+	madeAt   map[message.Version]message.Version // which entry made those of each applied version
 	present  *message.ControllersChange
 	decided  message.Version   // the highest that anybody called committed
 	owed     []message.Version // by node id: what was decided when it came back without its disk; 0: it has it
@@ -124,6 +125,9 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 	if o.members == nil {
 		o.members = map[message.Version]quorum.Members{}
 	}
+	if o.madeAt == nil {
+		o.madeAt = map[message.Version]message.Version{}
+	}
 	was := &o.before[n.id]
 	if v.Applied != was.Applied || !sameMembers(v.Members, was.Members) {
 		for _, at := range [2]message.Version{v.MembersAt, v.Applied} {
@@ -133,6 +137,15 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 			}
 			o.members[at] = v.Members
 		}
+		switch made, ok := o.madeAt[v.Applied]; {
+		case v.MembersAt > v.Applied:
+			w.fail("INV-41", n.id, "members are made by what was not applied", "node %d has its members from version %d, but has applied the log up to %d", n.id, v.MembersAt, v.Applied)
+			return
+		case ok && made != v.MembersAt:
+			w.fail("INV-41", n.id, "two nodes have their members from other entries", "node %d has its members at version %d from version %d, but another had them from %d", n.id, v.Applied, v.MembersAt, made)
+			return
+		}
+		o.madeAt[v.Applied] = v.MembersAt
 	}
 	if v.Role == quorum.Leader && !contains(v.Members.Voters, n.node()) {
 		w.fail("INV-41", n.id, "a node leads the quorum that is no voter", "node %d leads the quorum in term %d, but the voters are %v", n.id, v.Term, v.Members.Voters)

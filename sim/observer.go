@@ -42,7 +42,7 @@ func newObservers() []Observer {
 		&offsetsOnce{}, &replicaAgreement{}, &nothingCut{}, &soundHighWatermark{},
 		&completeInSync{}, &singleLeaders{}, &decidedReads{}, &trueAnswers{},
 		&exactRecovery{}, &derivedState{}, &damageSeen{}, &syncFirst{}, &cutsOnce{},
-		&retentionBounds{}, &joinsAtStart{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &oneHistory{}, &oneOwner{}, &ownPositions{},
+		&retentionBounds{}, &joinsAtStart{}, &toldOfTruncations{}, &votes{}, &commitRule{}, &heldEntries{}, &snapshotsOnce{}, &oneHistory{}, &oneOwner{}, &ownPositions{},
 		&oneDecision{}, &trulyFenced{}, &betweenEnds{}, &oneOutcome{}, &pendingPositions{}, &lastingFences{}, &wholeTransactions{}, &openKept{}, &keptByLimits{},
 		&staleInert{}, &membersThere{}, &epochsOnce{}, &lateBeats{}, &groupRefusals{}, &coordinatorReplay{}, &loadedStates{}, &committedOffsets{}, &sequences{}, &idleProducers{}, &boundedWork{},
 		&safeMoves{}, &ownedLogs{}, &heldToThrottle{}, &toldAsCommitted{}, &settingsInForce{}, &quorumInForce{},

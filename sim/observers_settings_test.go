@@ -64,6 +64,23 @@ func TestAQuorumThatCountsWrongIsRefused(t *testing.T) {
 	s.brokenBy("INV-41", "node 2 leads the quorum in term 3, but the voters are [1 3]")
 }
 
+func TestMembersThatAreMadeByAnotherEntryAreRefused(t *testing.T) {
+	s, o := newStage(t), &quorumInForce{}
+	v := quorum.View{Applied: 9, MembersAt: 4, Members: quorum.Members{Voters: []message.NodeID{1, 2, 3}}}
+	for _, n := range s.nodes[1:] {
+		o.at(n)
+	}
+	o.judge(s.World, s.nodes[1], &v)
+	o.judge(s.World, s.nodes[2], &v)
+	require.Nil(t, s.failure)
+	v.MembersAt = 6
+	o.judge(s.World, s.nodes[2], &v)
+	s.brokenBy("INV-41", "node 2 has its members at version 9 from version 6, but another had them from 4")
+	v.MembersAt = 10
+	o.judge(s.World, s.nodes[2], &v)
+	s.brokenBy("INV-41", "node 2 has its members from version 10, but has applied the log up to 9")
+}
+
 func TestMembersThatChangeWronglyAreRefused(t *testing.T) {
 	s, o := newStage(t), &quorumInForce{}
 	set := func(voters, learners []message.NodeID) *message.ControllersChange {

@@ -43,8 +43,9 @@ type ClientPlan struct {
 	// Producer.
 	Acks       int  `json:"acks,omitempty"` // -1 all, 0 none, 1 leader
 	Idempotent bool `json:"idempotent,omitempty"`
-	Keys       int  `json:"keys,omitempty"` // distinct keys; 0: no keys
-	Size       int  `json:"size,omitempty"` // bytes of a value
+	Keys       int  `json:"keys,omitempty"`     // distinct keys; 0: no keys
+	LongKeys   bool `json:"longKeys,omitempty"` // keys of many lengths, up to 21 bytes; else all are short
+	Size       int  `json:"size,omitempty"`     // bytes of a value
 	Burst      int  `json:"burst,omitempty"`
 	Count      int  `json:"count,omitempty"`   // operations in all; 0: no limit
 	Batch      int  `json:"batch,omitempty"`   // bytes at which a batch is full

@@ -26,7 +26,7 @@ const (
 	// Disks.
 	SlowDisk  FaultKind = "slow-disk"  // Strength times slower
 	StallDisk FaultKind = "stall-disk" // nothing completes until the end
-	FullDisk  FaultKind = "full-disk"  // no room until the end
+	FullDisk  FaultKind = "full-disk"  // Strength bytes of room until the end
 	FailFlush FaultKind = "fail-flush" // the next flush fails
 	FlipBits  FaultKind = "flip-bits"  // flushed data is damaged, or cannot be read any more
 	LoseFile  FaultKind = "lose-file"  // a flushed file is gone
@@ -44,7 +44,7 @@ const (
 	DeleteTopic   FaultKind = "delete-topic"   //
 	CreateTopic   FaultKind = "create-topic"   // also one deleted before: another topic
 	AddPartitions FaultKind = "add-partitions" // Strength more
-	DeleteRecords FaultKind = "delete-records" // up to the high watermark
+	DeleteRecords FaultKind = "delete-records" // up to the high watermark; with a Strength, into a batch
 	// Operators, about replicas and brokers.
 	Reassign       FaultKind = "reassign"        // a partition of Topic goes to other replicas
 	CancelReassign FaultKind = "cancel-reassign" // such a move is called off; without Topic, all are

@@ -23,7 +23,7 @@ var faultProse = map[FaultKind]string{
 	Reorder:       "Strength percent of messages overtake others",
 	SlowDisk:      "Strength times slower",
 	StallDisk:     "nothing completes until the end",
-	FullDisk:      "no room until the end",
+	FullDisk:      "Strength bytes of room until the end",
 	FailFlush:     "the next flush fails",
 	FlipBits:      "flushed data is damaged",
 	LoseFile:      "a flushed file is gone",
@@ -38,7 +38,7 @@ var faultProse = map[FaultKind]string{
 	DeleteTopic:   "a topic and all its records go",
 	CreateTopic:   "also one deleted before: another topic",
 	AddPartitions: "Strength more",
-	DeleteRecords: "up to the high watermark",
+	DeleteRecords: "up to the high watermark; with a Strength, into a batch",
 
 	Reassign:       "a partition of Topic goes to other replicas",
 	CancelReassign: "a move of replicas is called off; without Topic, all are",

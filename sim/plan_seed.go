@@ -49,6 +49,7 @@ func newPlan(seed uint64, of family) *Plan {
 	drawStrangers(r.Split("strangers"), p)
 	drawUndoing(r.Split("undoing"), p)
 	drawIdleProducers(r.Split("idle producers"), p)
+	drawLongKeys(r.Split("long keys"), p)
 	p.Faults = drawFaults(r.Split("faults"), p)
 	return p
 }

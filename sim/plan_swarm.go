@@ -110,7 +110,10 @@ func drawKinds(r *chance.Stream, p *Plan, on func(*swarm, *chance.Stream) bool) 
 	faults = append(faults, drawDiscoveries(r.Split("discoveries"), p, faults)...)
 	faults = append(faults, drawOutvoted(r.Split("outvoted"), p)...)
 	faults = append(faults, drawLate(r.Split("late"), p)...)
+	faults = append(faults, drawRestless(r.Split("restless"), p)...)
 	faults = drawRebounds(r.Split("rebounds"), p, faults)
+	drawWithinBatches(r.Split("within batches"), faults)
+	drawNoRoomAtAll(r.Split("no room at all"), faults)
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		switch {
 		case a.At < b.At:

@@ -297,6 +297,24 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 	require.Equal(t, [][]byte{[]byte("before"), []byte("after")}, found.Journal)
 }
 
+// A log that finds no room for its first file leaves nothing behind, and is made later.
+func TestAFullDiskMakesNoLog(t *testing.T) {
+	logB := record.PartitionID{Topic: logA.Topic, Index: logA.Index + 1}
+	d, s := newStore(t, small)
+	do(t, s, effect.CreateLog{Log: logA})
+	free := len(s.marks.free)
+	d.SetCapacity(d.Used())
+	for range 3 {
+		require.ErrorIs(t, s.Do(effect.CreateLog{Log: logB}), ErrNoRoom)
+		require.Len(t, s.marks.free, free)
+		_, err := d.ReadDir(folderOf(logB))
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	d.SetCapacity(0)
+	do(t, s, effect.CreateLog{Log: logB})
+	require.Len(t, s.marks.free, free-1)
+}
+
 func TestAFullDiskCanBeOpened(t *testing.T) {
 	d, s := newStore(t, small)
 	do(t, s, effect.CreateLog{Log: logA})

@@ -27,6 +27,13 @@ func TestTheFirstPublishFindsItsWay(t *testing.T) {
 	require.Empty(t, s.calls)
 }
 
+// A lane that is told twice would queue twice.
+func TestWhoWaitedForAnIdentityWaitsNoMore(t *testing.T) {
+	s := warm(t, nil)
+	require.Equal(t, record.ProducerID(40), s.c.producer.identity.id)
+	require.Empty(t, s.c.producer.identity.waiting)
+}
+
 func TestRecordsPassThroughUnchanged(t *testing.T) {
 	s := warm(t, nil)
 	headers := []record.RecordHeader{{Key: []byte("h"), Value: []byte{}}, {Key: []byte("h")}}

@@ -144,7 +144,8 @@ func (d *Disk) FailOp(only Op, n int64, random *chance.Stream) {
 func (d *Disk) Failures() int64 { return d.failures }
 
 // SetCapacity limits the sum of all file sizes, in bytes. Less than what is
-// used is allowed: then nothing can grow. 0: no limit.
+// used is allowed: then nothing can grow. Where nothing is left no file can be made
+// either. 0: no limit.
 func (d *Disk) SetCapacity(bytes int64) { d.capacity = bytes }
 
 // Used is the sum of all file sizes in bytes.

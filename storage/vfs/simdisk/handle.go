@@ -2,6 +2,7 @@ package simdisk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 
@@ -11,6 +12,7 @@ import (
 var (
 	errNotEmpty = errors.New("the folder is not empty")
 	errAcross   = errors.New("both names must lie in the same folder")
+	errFull     = fmt.Errorf("%w: all of the simulated disk is used", vfs.ErrNoRoom) // wrapped, as an operating system's is
 )
 
 // handle is an open file.
@@ -37,6 +39,8 @@ func (d *Disk) Create(name string) (vfs.File, error) {
 		}
 		d.used -= int64(len(file.data))
 		file.truncate(0)
+	} else if d.free() == 0 { // a name takes room as well
+		return nil, first(crash, errFull)
 	} else {
 		in.do(change{target: entry{name: last, file: file}})
 	}
@@ -128,7 +132,7 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	if fits := d.room(h.file, off, n); fits < n {
 		n = fits
 		if fail == nil {
-			fail = vfs.ErrNoRoom
+			fail = errFull
 		}
 	}
 	h.put(b[:n], off)
@@ -179,7 +183,7 @@ func (h *handle) Truncate(size int64) error {
 	}
 	before := int64(len(h.file.data))
 	if size > before && h.disk.room(h.file, before, size-before) < size-before {
-		return first(crash, vfs.ErrNoRoom)
+		return first(crash, errFull)
 	}
 	h.file.truncate(size)
 	h.disk.count(h.file, int(before))

@@ -148,6 +148,12 @@ func TestAFullDiskTakesWhatFits(t *testing.T) {
 	require.EqualValues(t, 4, d.Used())
 	_, err = f.WriteAt([]byte("abcd"), 4)
 	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("ef"), 8)
+	require.NoError(t, err)
+	_, err = d.Create("b")
+	require.ErrorIs(t, err, vfs.ErrNoRoom, "not even for a name")
+	_, err = d.Open("b")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, d.Remove("a"))
 	require.Zero(t, d.Used())
 }
