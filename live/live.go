@@ -215,5 +215,5 @@ func (r *run) conclude(final, committed []models.Log) {
 		}
 	}
 	r.report.Operations = ops
-	r.report.Violations = models.Judge(&models.Case{Operations: ops, Final: final, Committed: committed})
+	r.report.Violations = append(models.Judge(&models.Case{Operations: ops, Final: final, Committed: committed}), stuck(ops, committed)...)
 }

@@ -114,39 +114,6 @@ func readMore(ctx context.Context, c *client.Client, logs map[client.Place]*mode
 	return behind, err
 }
 
-// catchUp waits until no group has committed anything for some seconds: positions
-// cannot tell that by themselves, since markers may stand behind the last records.
-func (r *run) catchUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
-	defer cancel()
-	c, err := r.dial(ctx, "watcher")
-	if err != nil {
-		return
-	}
-	defer c.Close(ctx)
-	var last int64
-	for since := time.Now(); time.Since(since) < 4*time.Second; {
-		if !sleep(ctx, 500*time.Millisecond) {
-			r.say("the groups have not caught up")
-			return
-		}
-		sum := int64(0)
-		for _, group := range groups {
-			offsets, err := positionsOf(ctx, c, group)
-			if err != nil {
-				sum = last - 1 // look again
-				break
-			}
-			for _, o := range offsets {
-				sum += int64(o.Offset)
-			}
-		}
-		if sum != last {
-			last, since = sum, time.Now()
-		}
-	}
-}
-
 // positionsOf asks where a group stands, as soon as no transaction may change it.
 func positionsOf(ctx context.Context, c *client.Client, group string) ([]message.GroupOffset, error) {
 	reply, err := c.Ask(ctx, &message.FetchOffsets{Group: group, Stable: true}, protocol.Target{Kind: protocol.Coordinator, Group: group})
