@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -14,7 +15,8 @@ import (
 // run side by side, as the real driver does: one for the changes of logs, one
 // for their flushes, one for the quorum journal, and one for each read. A lane
 // does its file operations when its time is over, all at once; a crash that
-// comes inside one of them is armed in the simulated disk.
+// comes inside one of them is armed in the simulated disk. On some nodes an append may
+// come while a flush of its log syncs a file, as it does where lanes are threads.
 //
 // Flushes are collected while one runs (group commit): a flush claims only what
 // was appended when it began, although the disk may have made more durable.
@@ -25,6 +27,7 @@ type drive struct {
 	time  *chance.Stream // latencies
 	chaos *chance.Stream // what crashes and damage do
 	rare  *chance.Stream // and what the kinds do that came last
+	mixed *chance.Stream // what comes in the middle of a flush; nil: nothing does
 
 	logs map[record.PartitionID]*openLog
 
@@ -73,7 +76,13 @@ func (d *drive) init(n *Node) {
 	d.chaos = n.random.Split("disk/chaos")
 	d.rare = n.random.Split("disk/rare")
 	d.slow = 1
+	if mixed := n.random.Split("disk/mixed"); mixed.OneIn(mixedOneIn) {
+		d.mixed = mixed
+	}
 }
+
+// mixedOneIn is one in how many nodes appends while it flushes.
+const mixedOneIn = 8
 
 func (d *drive) options() storage.Options {
 	o := storage.Options{ClusterID: clusterID, NodeID: d.node.node(), CacheBytes: 256 << 10, MarksEvery: 16, JournalReserve: 16 << 10}
@@ -376,8 +385,16 @@ func (d *drive) flushed() {
 		if d.logs[f.in.Log] != f.log {
 			continue
 		}
+		to := f.log.appended
+		late := d.appendMeanwhile(f)
 		err := d.store.Flush(f.in.Log)
+		d.disk.Meanwhile(nil)
 		d.heard("a flush", false, err)
+		if late.err != nil {
+			n.world.book.node(n.id).torn = late.what
+			d.failed(f.in.Log, false, "a change of a log", late.err)
+			return
+		}
 		if err != nil {
 			if errors.Is(err, storage.ErrNoRoom) {
 				d.want = append(d.want, f)
@@ -386,12 +403,52 @@ func (d *drive) flushed() {
 			d.failed(f.in.Log, false, "a flush", err)
 			return
 		}
-		w.book.flushed(n, f.in.Log, d.logs[f.in.Log].appended)
+		w.book.flushed(n, f.in.Log, to)
 		d.done = append(d.done, f.in)
 	}
 	d.flushing = d.flushing[:0]
 	d.flushBusy = false
 	d.report()
+}
+
+// lateAppend is an append that came in the middle of a flush and failed.
+type lateAppend struct {
+	what effect.Effect
+	err  error
+}
+
+// appendMeanwhile has the next append to a log, if that is the next change of it and is
+// under way, carried out in the middle of a flush of the same log: the flush does not
+// cover it. One that finds no room is left to its own time.
+func (d *drive) appendMeanwhile(f flushed) *lateAppend {
+	failed := &lateAppend{}
+	if d.mixed == nil || d.noRoom || !d.mixed.OneIn(2) {
+		return failed
+	}
+	at := slices.IndexFunc(d.writing, func(e effect.Effect) bool {
+		_, flush := e.(effect.Flush) // it only asks for one
+		return !flush && logOf(e) == f.in.Log
+	})
+	if at < 0 {
+		return failed
+	}
+	a, ok := d.writing[at].(effect.Append)
+	if !ok || d.store.Waits(a) {
+		return failed
+	}
+	d.disk.Meanwhile(func() {
+		err := d.change(a)
+		switch {
+		case errors.Is(err, storage.ErrNoRoom):
+			return
+		case err != nil:
+			failed.what, failed.err = a, err
+			return
+		}
+		d.node.world.mark(markAppendedWhileFlushing)
+		d.writing = slices.Delete(d.writing, at, at+1)
+	})
+	return failed
 }
 
 // journalled makes frames of the quorum journal durable.

@@ -13,6 +13,7 @@ const (
 	markCrashed mark = iota
 	markPowerLost
 	markCrashedInWrite
+	markAppendedWhileFlushing
 	markCrashedInRecovery
 	markCleanShutdown
 	markHaltedOnDisk
@@ -145,6 +146,7 @@ var markNames = [marksEnd]string{
 	markCrashed:               "a process crashed",
 	markPowerLost:             "a machine lost power",
 	markCrashedInWrite:        "crashed inside a file operation",
+	markAppendedWhileFlushing: "appended to a log while it was flushed",
 	markCrashedInRecovery:     "crashed while recovering",
 	markCleanShutdown:         "shut down in good order",
 	markHaltedOnDisk:          "halted on a failed disk",

@@ -73,6 +73,13 @@ func (c *handles) crowded() bool {
 	return c.busy > c.most/2
 }
 
+// almostCrowded says that it may be crowded once an append has opened its file.
+func (c *handles) almostCrowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.busy+1 > c.most/2
+}
+
 // adopt is take for a file that was just created.
 func (c *handles) adopt(s *segment, f vfs.File) *handle {
 	c.mu.Lock()

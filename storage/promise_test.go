@@ -35,6 +35,41 @@ func TestAFlushIsOneSyncAndWritesThePayloadOnce(t *testing.T) {
 	require.Equal(t, int64(2*flushes+flushes/256), after.Writes-before.Writes, "the batches and a mark")
 }
 
+// A flush claims no more than what was in the log when it began: what is appended while
+// it syncs needs another one, and a power cut behind that takes nothing.
+func TestAFlushClaimsOnlyWhatItBeganWith(t *testing.T) {
+	for seed := range uint64(20) {
+		d, s := newStore(t, small)
+		do(t, s, effect.CreateLog{Log: logA})
+		fill(t, s, logA, 0, 1, 1)
+		do(t, s, effect.Flush{Log: logA}) // with the epochs, which are synced first
+		fill(t, s, logA, 3, 1, 1)
+		late := appendOf(logA, batchOf(6, 1, 3, 30, 0))
+		require.False(t, s.Waits(late))
+		d.Meanwhile(func() { do(t, s, late) })
+		do(t, s, effect.Flush{Log: logA}, effect.Flush{Log: logA})
+		d.Crash(chance.New(seed))
+		_, found := open(t, d, small)
+		require.Empty(t, found.Logs[0].Damage)
+		require.Equal(t, late.End, found.Logs[0].End)
+	}
+}
+
+// An append that flushes its log itself must wait while a flush is under way.
+func TestAnAppendThatBeginsASegmentWaitsForAFlush(t *testing.T) {
+	_, s := newStore(t, small)
+	require.True(t, s.Waits(appendOf(logA, batchOf(0, 1, 3, 30, 0))), "there is no such log")
+	do(t, s, effect.CreateLog{Log: logA})
+	for at := record.Offset(0); ; at += 3 {
+		a := appendOf(logA, batchOf(at, 1, 3, 30, 0))
+		if s.Waits(a) {
+			require.Positive(t, at)
+			break
+		}
+		do(t, s, a)
+	}
+}
+
 // A truncation over many segments leaves no gap, wherever it is cut off.
 func TestATruncationLeavesNoGap(t *testing.T) {
 	for ops := int64(1); ; ops++ {

@@ -267,6 +267,18 @@ func (s *Store) SyncMarks() error {
 	return s.judge("sync the marks", s.marks.sync())
 }
 
+// Waits says whether an append has to wait while a flush of its log is under way: it
+// flushes that log itself, or may have to. For who does one thing at a time and has both.
+func (s *Store) Waits(a effect.Append) bool {
+	p, err := s.log(a.Log)
+	if err != nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.damage != nil || p.mustRoll(a) || s.handles.almostCrowded()
+}
+
 // Guarded is the number of bytes from the start of a file in which damage is
 // told apart from a torn tail for certain: see SyncMarks. It is what a simulated
 // disk may damage without asking for the impossible. It works on a store that

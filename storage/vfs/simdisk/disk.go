@@ -48,6 +48,8 @@ type Disk struct {
 	failOp    countdown
 	failOnly  Op    // what failOp counts; 0: every operation
 	failures  int64 // injected ones that came
+
+	meanwhile func() // see Meanwhile
 }
 
 // Stats counts what was asked of a disk since it was made.
@@ -62,6 +64,12 @@ var _ vfs.FS = (*Disk)(nil)
 
 // New returns an empty disk without a limit.
 func New() *Disk { return &Disk{root: &folder{}} }
+
+// Meanwhile has something done once, in the middle of the next sync of a file: when
+// the file is durable as it was, and before whoever asked for that hears of it. So
+// what another thread of the process writes while a sync runs is not durable with it.
+// nil: nothing is to be done.
+func (d *Disk) Meanwhile(do func()) { d.meanwhile = do }
 
 // countdown is an armed fault: it comes when left has fallen to zero.
 type countdown struct {
@@ -204,7 +212,7 @@ func (d *Disk) newLife() {
 	clear(d.open)
 	d.crashed = false
 	d.crashIn, d.syncFails, d.failWrite, d.failOp = countdown{}, countdown{}, countdown{}, countdown{}
-	d.exactHit = false
+	d.exactHit, d.meanwhile = false, nil
 }
 
 // Kill ends the process and not the machine: open files become useless, locks

@@ -215,6 +215,10 @@ func (h *handle) Sync() error {
 		return ErrIO
 	}
 	h.file.sync()
+	if do := h.disk.meanwhile; do != nil && crash == nil {
+		h.disk.meanwhile = nil
+		do()
+	}
 	return crash
 }
 

@@ -342,3 +342,29 @@ func TestASectorThatCannotBeReadIsHealedByWritingIt(t *testing.T) {
 	_, err = f.ReadAt(b, hit.Offset)
 	require.NoError(t, err)
 }
+
+// What is written in the middle of a sync is seen at once, and is not durable with it.
+func TestWhatComesInTheMiddleOfASyncIsNotCovered(t *testing.T) {
+	for seed := range uint64(20) {
+		d := New()
+		f := create(t, d, "a", "before")
+		require.NoError(t, d.SyncDir(""))
+		times := 0
+		d.Meanwhile(func() {
+			times++
+			_, err := f.WriteAt([]byte("behind"), 3<<12)
+			require.NoError(t, err)
+		})
+		require.NoError(t, f.Sync())
+		text, _ := read(t, d, "a")
+		require.Equal(t, 3<<12+6, len(text))
+		d.Crash(chance.New(seed))
+		text, _ = read(t, d, "a")
+		require.True(t, strings.HasPrefix(text, "before"))
+		require.Equal(t, 1, times)
+		if len(text) == 6 {
+			return
+		}
+	}
+	t.Error("no power cut took what came in the middle of a sync")
+}
