@@ -13,7 +13,9 @@ import (
 // batch in any case.
 //
 // A fetch counts until it is answered or its session is over, or for as long as the
-// leader may hold it: after that the follower may have given it up without a word.
+// leader may hold it: after that the follower may have given it up without a word. One
+// that asked under an earlier registration of the node does not count either: with the
+// new one the node takes no answer to it.
 type modestFetches struct {
 	of [][]openFetch // by node
 }
@@ -21,6 +23,7 @@ type modestFetches struct {
 // openFetch is a fetch that may be with a leader.
 type openFetch struct {
 	leader            message.NodeID
+	epoch             message.BrokerEpoch // of the node
 	session, sequence uint64
 	bytes             int64
 	until             Span
@@ -45,9 +48,9 @@ func (f *modestFetches) answered(n *Node, from message.NodeID, m *message.Replic
 // sent judges a fetch. limit is how much the node may have appended and not flushed.
 func (f *modestFetches) sent(w *World, n *Node, to message.NodeID, m *message.ReplicaFetch, limit int64) {
 	open := slices.DeleteFunc(f.of[n.id], func(o openFetch) bool {
-		return o.until <= w.now || o.leader == to && o.session != m.Session
+		return o.until <= w.now || o.epoch < m.BrokerEpoch || o.leader == to && o.session != m.Session
 	})
-	open = append(open, openFetch{to, m.Session, uint64(m.Sequence), int64(m.MaxBytes), w.now + Span(m.MaxWait)})
+	open = append(open, openFetch{to, m.BrokerEpoch, m.Session, uint64(m.Sequence), int64(m.MaxBytes), w.now + Span(m.MaxWait)})
 	f.of[n.id] = open
 	together := int64(0)
 	for i := range open {

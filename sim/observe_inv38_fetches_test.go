@@ -11,9 +11,10 @@ func TestFetchesThatAskForMoreThanThereIsRoomForAreRefused(t *testing.T) {
 	s, o := newStage(t), &boundedWork{}
 	s.plan.Cluster.Unflushed = 100
 	o.Started(s.World, s.nodes[3], nil)
+	epoch := message.BrokerEpoch(4)
 	asks := func(leader message.NodeID, session uint64, sequence uint32, bytes int32) {
 		s.step(o, 3, nil, []effect.Effect{effect.Send{To: leader, Msg: &message.ReplicaFetch{
-			Session: session, Sequence: sequence, MaxBytes: bytes, MaxWait: message.Second,
+			BrokerEpoch: epoch, Session: session, Sequence: sequence, MaxBytes: bytes, MaxWait: message.Second,
 		}}})
 	}
 	hears := func(leader message.NodeID, session uint64, sequence uint32, code message.Code) {
@@ -37,7 +38,12 @@ func TestFetchesThatAskForMoreThanThereIsRoomForAreRefused(t *testing.T) {
 	s.passed()
 	asks(2, 10, 0, 99)
 	s.refused("INV-38", "2 fetches")
+	epoch++ // the node takes no answer to what it asked before
+	asks(3, 11, 0, 99)
+	s.passed()
+	asks(1, 12, 0, 99)
+	s.refused("INV-38", "2 fetches")
 	o.Started(s.World, s.nodes[3], nil)
-	asks(2, 11, 0, 99)
+	asks(2, 13, 0, 99)
 	s.passed()
 }

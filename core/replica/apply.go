@@ -45,8 +45,10 @@ func (m *Manager) epochChanged(now message.Now, out *Out) {
 	if m.registered() {
 		m.registeredAgain(now, out)
 	}
-	for _, p := range m.pullers { // leaders know only the epoch of before
-		p.reopen(m, now)
+	for _, p := range m.pullers {
+		if p.outdated(m) { // and after a pause: leaders know only the epoch of before
+			p.reopen(m, now)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ type puller struct {
 	parts []*replica // that follow this leader
 
 	open     bool
+	epoch    message.BrokerEpoch // of this broker when the session was opened
 	session  uint64
 	sequence uint32  // of the newest fetch
 	expected uint32  // of the next answer
@@ -140,6 +141,8 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 		return
 	case m.congested():
 		return // a flush comes, and then this is tried again
+	case p.outdated(m):
+		return // the next Tick gives the session up
 	}
 	if p.open {
 		p.sequence++
@@ -171,7 +174,7 @@ func (p *puller) pull(m *Manager, now message.Now, out *Out) {
 func (p *puller) begin(m *Manager) {
 	m.sessionsOpened++
 	p.session = uint64(m.epoch)<<24 + m.sessionsOpened // answers to an earlier run, or session, are no answers
-	p.open, p.sequence, p.expected = true, 0, 0
+	p.open, p.epoch, p.sequence, p.expected = true, m.epoch, 0, 0
 	p.forget = nil
 	p.moved = p.moved[:0]
 	for _, r := range p.parts {
@@ -181,6 +184,11 @@ func (p *puller) begin(m *Manager) {
 		}
 	}
 }
+
+// outdated says that the session is of an earlier registration of this broker: leaders
+// take no more fetches in it. One that was opened since is not given up: its first fetch
+// is with the leader, which would answer it for nobody.
+func (p *puller) outdated(m *Manager) bool { return p.open && p.epoch != m.epoch }
 
 // room is how many bytes of records may come with the answer to the next fetch. What
 // may still be appended before the disk has caught up is divided evenly among all the

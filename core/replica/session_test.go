@@ -323,3 +323,47 @@ func TestAllFetchesTogetherAskForNoMoreThanMayBeUnflushed(t *testing.T) {
 	require.Equal(t, 1, f.m.leadersFollowed)
 	require.EqualValues(t, room/maxInFlight, together(), "the leader that is left has all of it, for two")
 }
+
+// The answer to a registration and the image that holds it may come in one step, before
+// the Tick that is due then: what was asked in between is not asked for nobody.
+func TestARegistrationEndsTheSessionsOfBeforeAndNoOther(t *testing.T) {
+	w := newWorld(t, 1)
+	n := w.node(1)
+	n.m = New(Config{ID: 1}, nil, n.m.random, w.now)
+	n.look()
+	n.m.SetEpoch(9)
+	n.do(func(m *Manager, now message.Now, out *Out) {
+		m.Apply(now, []PartitionState{{ID: p0, Replicas: []message.NodeID{1, 2}, ISR: []message.NodeID{2}, Leader: 2, LeaderEpoch: 1}},
+			[]BrokerState{{Node: 1, Epoch: 9, Available: true}, {Node: 2, Epoch: 3, Available: true}}, out)
+	})
+	p := n.m.puller(2)
+	require.True(t, p.open)
+	first := p.session
+	tick := func() {
+		n.do(func(m *Manager, now message.Now, out *Out) { m.Tick(now, out) })
+	}
+	tick()
+	require.True(t, p.open, "the leader has just been asked")
+	require.Equal(t, first, p.session)
+	require.Len(t, p.asked, 1)
+	require.Equal(t, int64(p.asked[0]), n.m.asked)
+
+	n.m.SetEpoch(10)
+	p.urge(n.m)
+	n.do(func(m *Manager, now message.Now, out *Out) { m.finish(now, out) })
+	require.Len(t, p.asked, 1, "nothing more is asked in the session of before")
+	tick()
+	require.False(t, p.open)
+	require.True(t, p.pausing, "until the leader knows of the registration")
+	require.Zero(t, n.m.asked)
+	due := n.m.timers.Next()
+	n.m.SetEpoch(11)
+	tick()
+	require.Equal(t, due, n.m.timers.Next(), "the pause has begun")
+	w.now.Mono = due
+	tick()
+	require.True(t, p.open)
+	require.NotEqual(t, first, p.session)
+	require.Equal(t, message.BrokerEpoch(11), p.epoch)
+	require.Len(t, p.asked, 1)
+}
