@@ -239,7 +239,7 @@ func (u *user) config() client.Config {
 	if u.committed() {
 		c.Isolation = message.ReadCommitted
 	}
-	c.PartitionFetchBytes = int32(p.Fetch)
+	c.PartitionFetchBytes, c.PrefetchBytes = int32(p.Fetch), int64(p.Ahead)
 	if p.Role.transacts() {
 		c.TransactionalID, c.TransactionTimeout = p.Transactional, message.Duration(p.Limit)
 	}
@@ -526,8 +526,11 @@ func (u *user) call(e *client.Call) {
 		u.numbers(m)
 	}
 	u.isItself(e.Request)
-	if m, ok := e.Request.(*message.Fetch); ok && len(u.held) > 0 {
-		u.fetches(m)
+	if m, ok := e.Request.(*message.Fetch); ok {
+		u.aheadInBounds(m)
+		if len(u.held) > 0 {
+			u.fetches(m)
+		}
 	}
 	if w.witness != nil {
 		w.witness.calls(u, int(node), e)

@@ -104,12 +104,24 @@ func (u *user) publishesAsTold(m *message.Produce) {
 	}
 }
 
+// aheadInBounds is INV-38 for what consumers fetch ahead of their application: a fetch
+// asks for something, and for no more than there may be in all.
+func (u *user) aheadInBounds(m *message.Fetch) {
+	if most := int64(u.plan.Ahead); most > 0 && u.plan.Role != Chaos && u.plan.Role != Malformed && (m.MaxBytes < 1 || int64(m.MaxBytes) > most) {
+		u.world.fail("INV-38", 0, "what is fetched ahead outgrows its bound", "client %d fetches %d bytes, and may have between 1 and %d ahead of its application", u.plan.ID, m.MaxBytes, most)
+	}
+}
+
 // inBounds is INV-38 for what producers send: a request with more than one batch,
 // and a batch with more than one record, stay within the bytes that they were
-// given.
+// given; and what no topic takes is not sent at all.
 func (u *user) inBounds(m *message.Produce) {
 	for i := range m.Partitions {
 		batch := m.Partitions[i].Records
+		if len(batch) > largestBatch {
+			u.world.fail("INV-38", 0, "a batch is sent that no topic takes", "client %d sends a batch of %d bytes; topics take %d, and whoever publishes more is told so at once", u.plan.ID, len(batch), largestBatch)
+			return
+		}
 		if u.plan.Batch == 0 || len(batch) <= max(u.plan.Batch, record.HeaderSize) {
 			continue
 		}

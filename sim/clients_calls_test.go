@@ -108,6 +108,33 @@ func TestARequestOfManyBatchesStaysWithinItsBound(t *testing.T) {
 	s.refused("INV-38", "2 batches of 101 bytes in one request; more than one may have 100")
 }
 
+func TestWhatNoTopicTakesIsNotSent(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	send := func(size int) {
+		u.inBounds(&message.Produce{Partitions: []message.ProducePartition{{Records: make([]byte, size)}}})
+	}
+	send(largestBatch)
+	s.passed()
+	send(largestBatch + 1)
+	s.refused("INV-38", "client 1 sends a batch of 1048577 bytes")
+}
+
+func TestWhatIsFetchedAheadStaysWithinItsBound(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	ask := func(most int32) { u.aheadInBounds(&message.Fetch{MaxBytes: most}) }
+	ask(1 << 30) // it has no bound of its own
+	u.plan.Ahead = 1000
+	ask(1)
+	ask(1000)
+	s.passed()
+	ask(1001)
+	s.refused("INV-38", "client 1 fetches 1001 bytes, and may have between 1 and 1000 ahead")
+	ask(0)
+	s.refused("INV-38", "client 1 fetches 0 bytes")
+}
+
 func TestEveryPositionFromTheFirstOnCanBeCommitted(t *testing.T) {
 	s := newStage(t)
 	asked := &message.CommitOffsets{Offsets: []message.GroupOffset{{ID: part, Offset: 0}, {ID: part, Offset: -1}}}

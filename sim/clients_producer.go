@@ -73,8 +73,12 @@ func (p *producer) draw(u *user) *ClientOp {
 	return op
 }
 
-// outsize is the value of a record that fits no batch of any topic in a plan.
-const outsize = 1<<20 + 1
+// largestBatch is the size of the largest batch that any topic in a plan takes, and
+// outsize the value of a record that fits into none.
+const (
+	largestBatch = 1 << 20
+	outsize      = largestBatch + 1
+)
 
 // publish prepares one record and notes it in the history.
 func (p *producer) publish(u *user, op *ClientOp) client.Input {

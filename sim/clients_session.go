@@ -122,12 +122,28 @@ func (p *sessionPart) before(event uint64) told {
 // handed notes where what the application has been given ends.
 func (u *user) handed(polled []client.Delivery) {
 	for i := range polled {
+		u.boundsTold(&polled[i])
 		u.landed(&polled[i])
 		u.heldBack(&polled[i])
 		u.given[polled[i].ID] = polled[i].Next
 		delete(u.back, polled[i].ID)
 	}
 	u.learnTimes(polled)
+}
+
+// boundsTold is INV-35 for what an application is told of the bounds of a log: brokers
+// have said it.
+func (u *user) boundsTold(d *client.Delivery) {
+	last := told{high: -1, start: -1}
+	if p := u.told.parts[d.ID]; p != nil && len(p.told) > 0 {
+		last = p.told[len(p.told)-1]
+	}
+	switch {
+	case d.LogStart > last.start && d.LogStart > 0:
+		u.world.fail("INV-35", 0, "a client makes up a log start", "client %d tells its application that partition %s starts at %d; brokers have told it no higher start than %d", u.plan.ID, d.ID, d.LogStart, last.start)
+	case d.HighWatermark > last.high && d.HighWatermark > 0 && !u.committed():
+		u.world.fail("INV-35", 0, "a client makes up a high watermark", "client %d tells its application that the high watermark of partition %s is %d; brokers have told it no higher one than %d", u.plan.ID, d.ID, d.HighWatermark, last.high)
+	}
 }
 
 // cutBack judges what an application is told about its place: nobody is told of a

@@ -72,6 +72,28 @@ func TestASearchByTimeThatEndsAtWhatIsGoneIsRefused(t *testing.T) {
 	s.refused("INV-9", "is told offset 1, but it was told before that the log starts at 2")
 }
 
+func TestBoundsThatNoBrokerHasToldAreRefused(t *testing.T) {
+	s := newStage(t)
+	u := s.clients[0]
+	u.given = map[record.PartitionID]record.Offset{}
+	is := func(start, high record.Offset) {
+		u.handed([]client.Delivery{{PlacedID: client.PlacedID{ID: part}, Next: high, LogStart: start, HighWatermark: high}})
+	}
+	c := &openCall{node: 1, asked: &message.Fetch{}}
+	u.heard(c, &message.FetchReply{Partitions: []message.FetchedPartition{{ID: part, HighWatermark: 9, LogStart: 3}}})
+	u.heard(c, &message.FetchReply{Partitions: []message.FetchedPartition{{ID: part, HighWatermark: 12, LogStart: 5}}})
+	is(3, 9) // it was polled before
+	is(5, 12)
+	s.passed()
+	is(6, 12)
+	s.refused("INV-35", "starts at 6; brokers have told it no higher start than 5")
+	is(5, 13)
+	s.refused("INV-35", "is 13; brokers have told it no higher one than 12")
+	u.plan.Committed = true // it may have been told the end of what is decided only
+	is(5, 13)
+	s.passed()
+}
+
 // A worker may be sent to where its group stands, which is further on than it was itself
 // given records: of what was truncated there it is told, and of nothing else.
 func TestWhoGoesBackMayBeToldOfATruncationBeyondWhatItWasGiven(t *testing.T) {

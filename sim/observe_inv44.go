@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
@@ -10,6 +12,7 @@ import (
 // whose image does not place it there; a broker that is being drained gets no
 // replica, and none is taken out of the cluster while it holds one or runs. That a
 // broker is being drained outlives its runs: only an operator takes it back.
+// The replicas of a new partition are on as many racks as there are.
 type ownedLogs struct {
 	blind
 	draining []bool // by node id, as committed before the step at hand
@@ -42,6 +45,9 @@ func (o *ownedLogs) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effe
 				return
 			}
 		}
+		if c.old == nil && w.book.meta.entries == 1 {
+			o.spread(w, c.new)
+		}
 	}
 	o.registered(w, image.Brokers())
 }
@@ -56,6 +62,43 @@ func (o *ownedLogs) deleted(w *World, n *Node, d effect.DeleteLog) {
 	if p := c.Image().Partition(d.Log); p != nil && contains(p.Replicas, n.node()) {
 		w.fail("INV-44", n.id, "a log is deleted that is placed there", "node %d deletes its log of partition %s, whose replicas are %v", n.id, d.Log, p.Replicas)
 	}
+}
+
+// spread judges where the replicas of a new partition are: on as many racks as the
+// brokers offered that could be given one when that was decided, right before it was
+// committed. Those that run come first.
+func (o *ownedLogs) spread(w *World, p *message.PartitionChange) {
+	var running, others, taken []string // racks
+	up := 0
+	for _, b := range o.brokers {
+		if contains(p.Replicas, b.Node) {
+			taken = once(taken, b.Rack)
+		}
+		switch {
+		case b.ShuttingDown || b.Draining:
+		case b.Fenced:
+			others = once(others, b.Rack)
+		default:
+			running = once(running, b.Rack)
+			up++
+		}
+	}
+	due := min(len(p.Replicas), len(running))
+	if more := len(p.Replicas) - up; more > 0 {
+		others = slices.DeleteFunc(others, func(r string) bool { return slices.Contains(running, r) })
+		due += min(more, len(others))
+	}
+	if len(taken) < due {
+		w.fail("INV-44", w.book.meta.active, "a partition is on fewer racks than there are", "the replicas %v of partition %s are on the racks %q, though there were brokers of %d racks to choose from", p.Replicas, p.ID, taken, due)
+	}
+}
+
+// once is a list with one that it may have already.
+func once(list []string, one string) []string {
+	if slices.Contains(list, one) {
+		return list
+	}
+	return append(list, one)
 }
 
 // registered compares the brokers with those of before.

@@ -114,6 +114,39 @@ func TestReplicasWhereNoneMayBeAreRefused(t *testing.T) {
 	s.refused("INV-44", "while it was not fenced")
 }
 
+func TestAPartitionOnFewerRacksThanThereAreIsRefused(t *testing.T) {
+	s, o := newStage(t), &ownedLogs{}
+	v := message.Version(20)
+	image := s.cluster(5)
+	register := func(node message.NodeID, rack string, fenced bool) {
+		v++
+		b := &message.BrokerChange{Node: node, Epoch: message.BrokerEpoch(v), Rack: rack, Fenced: fenced, Draining: node == 5}
+		if err := image.Apply(v, &message.Change{Broker: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	register(1, "a", false)
+	register(2, "a", false)
+	register(3, "b", false)
+	register(4, "c", true)
+	register(5, "d", false) // it is being drained
+	place := func(replicas ...message.NodeID) {
+		v++
+		image.Advance(v)
+		s.book.meta.entries = 1
+		s.book.meta.changed = []partChange{{s.book.part(part), nil, &message.PartitionChange{ID: part, Replicas: replicas}}}
+		o.Stepped(s.World, s.nodes[1], nil, nil)
+	}
+	o.Stepped(s.World, s.nodes[1], nil, nil)
+	place(1, 3)
+	place(2)
+	place(1, 2, 3) // who does not run comes last
+	place(1, 2, 3, 4)
+	s.passed()
+	place(1, 2)
+	s.refused("INV-44", "the replicas [1 2] of partition 5/0 are on the racks [\"a\"], though there were brokers of 2 racks")
+}
+
 // A drain is an operator's word: it outlives the runs of the broker, and ends when
 // an operator takes it back.
 func TestADrainThatEndsWithARestartIsRefused(t *testing.T) {

@@ -73,6 +73,7 @@ func (p *Plan) inBounds() error {
 			bound{at + "burst", c.Burst, 0, 10000},
 			bound{at + "batch", c.Batch, 0, mostBytes},
 			bound{at + "fetch", c.Fetch, 0, mostBytes},
+			bound{at + "ahead", c.Ahead, 0, mostBytes},
 			bound{at + "count", c.Count, 0, mostBytes})
 	}
 	for i := range p.Faults {

@@ -51,6 +51,7 @@ type ClientPlan struct {
 	Batch      int  `json:"batch,omitempty"`   // bytes at which a batch is full
 	Request    int  `json:"request,omitempty"` // bytes that a request grows to with more than one batch
 	Buffer     int  `json:"buffer,omitempty"`  // bytes of records that may wait for their result
+	Ahead      int  `json:"ahead,omitempty"`   // bytes that may be fetched ahead of the application
 	Outsize    int  `json:"outsize,omitempty"` // every so many-th record is larger than any topic takes, three at most
 	Linger     Span `json:"linger,omitempty"`
 	Headers    bool `json:"headers,omitempty"`

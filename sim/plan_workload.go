@@ -17,6 +17,7 @@ func drawClients(r *chance.Stream, p *Plan, of family) []ClientPlan {
 	d.hoarders()
 	d.narrowRequests()
 	d.tightBuffers()
+	d.tightAhead()
 	d.seekers()
 	d.restless()
 	d.holders()
@@ -166,6 +167,18 @@ func (d *clientDraw) tightBuffers() {
 		}
 		if r.OneIn(6) {
 			c.Outsize = int(r.Between(10, 60))
+		}
+	}
+}
+
+// tightAhead gives some of those who read little room for what is fetched ahead of the
+// application.
+func (d *clientDraw) tightAhead() {
+	r := d.r.Split("tight ahead")
+	for i := range d.clients {
+		c := &d.clients[i]
+		if (c.Role == Reader || c.Role == MemberOf) && r.OneIn(5) {
+			c.Ahead = int(r.Between(200, 20_000))
 		}
 	}
 }
