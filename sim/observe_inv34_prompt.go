@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
@@ -10,7 +12,8 @@ import (
 // promptDecisions is INV-34 while faults go on: a controller that is there and decides
 // other things does not leave undone for long what it can do. A move ends that has all
 // that it waits for, and a partition has a leader when one of those who may lead it is
-// in service.
+// in service. And a broker that shuts down and leads still, as nobody can take over, is
+// let go when it has waited for long enough.
 type promptDecisions struct {
 	blind
 	active  int32 // who decides, in which run of its process, since when
@@ -18,6 +21,7 @@ type promptDecisions struct {
 	since   Span
 	version message.Version
 	undone  map[record.PartitionID]leftUndone
+	leaving map[message.NodeID]leftUndone
 }
 
 // leftUndone is what could have been decided, since when, and how much was decided since.
@@ -31,6 +35,9 @@ type leftUndone struct {
 const (
 	promptly      = 5 * Second
 	promptEntries = 8
+	// Longer than a controller lets a broker wait for somebody to take over (5 s), also
+	// when it loses its office meanwhile, gets it back and begins to count anew.
+	letGo = 20 * Second
 )
 
 func (*promptDecisions) Invariant() string { return "INV-34" }
@@ -46,6 +53,7 @@ func (o *promptDecisions) Stepped(w *World, n *Node, _ effect.Input, _ []effect.
 	active := w.nodes[max(0, w.book.meta.active)]
 	if active == nil || active.id != o.active || active.run != o.run || !active.up {
 		clear(o.undone)
+		clear(o.leaving)
 		o.since = w.now
 		if active != nil {
 			o.active, o.run = active.id, active.run
@@ -53,6 +61,29 @@ func (o *promptDecisions) Stepped(w *World, n *Node, _ effect.Input, _ []effect.
 	}
 	for p := range image.Partitions() {
 		o.look(w, p, couldDecide(image, p))
+	}
+	for _, b := range image.Brokers() {
+		o.leaves(w, b.Node, b.ShuttingDown && !b.Fenced && image.Leads(b.Node) > 0)
+	}
+}
+
+// leaves takes in whether a broker waits for leave to shut down.
+func (o *promptDecisions) leaves(w *World, id message.NodeID, waits bool) {
+	u, known := o.leaving[id]
+	switch {
+	case !waits:
+		delete(o.leaving, id)
+		return
+	case !known:
+		if o.leaving == nil {
+			o.leaving = map[message.NodeID]leftUndone{}
+		}
+		u.since = w.now
+	}
+	u.entries++
+	o.leaving[id] = u
+	if u.entries > promptEntries && w.now-u.since > letGo {
+		w.fail("INV-34", w.book.meta.active, "a controller does not let a broker go", "node %d has decided %d other things since node %d wants to shut down, which was %v ago, and that one leads still", w.book.meta.active, u.entries, id, time.Duration(w.now-u.since))
 	}
 }
 

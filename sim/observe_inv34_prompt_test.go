@@ -32,6 +32,31 @@ func TestWhatCouldBeDecidedLongAgoIsRefused(t *testing.T) {
 	s.refused("INV-34", "the end of a move of partition 5/0")
 }
 
+func TestABrokerThatIsNotLetGoIsRefused(t *testing.T) {
+	s := newStage(t)
+	o := &promptDecisions{}
+	turns := func(n int) {
+		for range n {
+			s.now += 2 * Second
+			o.leaves(s.World, 2, true)
+		}
+	}
+	turns(11)
+	o.leaves(s.World, 2, false) // it was let go
+	turns(11)
+	clear(o.leaving) // another controller
+	turns(11)
+	s.passed()
+	turns(1)
+	s.refused("INV-34", "since node 2 wants to shut down, which was 22s ago")
+
+	o = &promptDecisions{}
+	o.leaves(s.World, 2, true)
+	s.now += 60 * Second
+	o.leaves(s.World, 2, true) // nothing was decided meanwhile
+	s.passed()
+}
+
 func TestANodeThatOversleepsIsRefused(t *testing.T) {
 	s := newStage(t)
 	o := &wokenInTime{}

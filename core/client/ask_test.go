@@ -227,3 +227,14 @@ func TestAnotherClusterIsNotFollowed(t *testing.T) {
 	require.Equal(t, "node1:1", s.c.nodes[1].address)
 	require.Equal(t, message.Version(10), s.c.cluster.version)
 }
+
+// Who asks for several moves is told why the one was refused whose code it gets, and
+// not what is said about another.
+func TestWhatIsSaidOfAMoveIsSaidOfTheOneThatWasRefused(t *testing.T) {
+	code, why := reassigned(&message.AlterReassignmentsReply{Partitions: []message.AlteredReassignment{
+		{Detail: "fine"}, {Code: message.InvalidReplicaAssignment, Detail: "no such broker"},
+	}})
+	require.Equal(t, []any{message.InvalidReplicaAssignment, "no such broker"}, []any{code, why})
+	code, why = reassigned(&message.AlterReassignmentsReply{Detail: "all of them are fine", Partitions: []message.AlteredReassignment{{Detail: "one"}}})
+	require.Equal(t, []any{message.None, "all of them are fine"}, []any{code, why})
+}

@@ -267,3 +267,18 @@ func TestReadersOfCommittedRecordsGetExactlyThose(t *testing.T) {
 		require.Equal(t, want, got)
 	})
 }
+
+// What time does not mend is told, and the others go on.
+func TestAPositionThatCannotBeReadIsTold(t *testing.T) {
+	s := newPlay(t, nil)
+	s.subscribe(nil)
+	s.metadata()
+	s.coordinator(3)
+	s.beat(message.GroupHeartbeatReply{MemberEpoch: 1, Interval: 5 * message.Second, Assigned: true, Assignment: []record.PartitionID{orders0}})
+	c, _ := next[*message.FetchOffsets](s)
+	s.answer(c, &message.FetchOffsetsReply{Code: message.InvalidGroupID})
+	f := s.c.consumer.list[0]
+	require.Equal(t, stuck, f.stage)
+	s.pass(message.Second)
+	require.Zero(t, has[*message.FetchOffsets](s), "nobody asks again")
+}

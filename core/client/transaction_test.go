@@ -369,3 +369,19 @@ func TestAClosePermitsACommitThatIsUnderWay(t *testing.T) {
 	require.Equal(t, Result{}, s.done[end])
 	require.Equal(t, Result{}, s.done[closed])
 }
+
+// Nobody waits for a commit of which it is not known, when the client is closed, what
+// became of it: who comes next finds out.
+func TestAClosedClientLeavesACommitWithoutAnAnswer(t *testing.T) {
+	s := opened(t, func(c *Config) { c.RequestTimeout = message.Minute })
+	s.publish(0, "a")
+	s.metadataIfAsked()
+	s.acknowledge()
+	end := s.do(func(op Op) Input { return End{Op: op, Commit: true, Timeout: 5 * message.Second} })
+	closed := s.do(func(op Op) Input { return Close{op} })
+	require.NotContains(t, s.done, closed)
+	s.pass(5 * message.Second)
+	require.Equal(t, []any{Unknown, TimedOut}, []any{s.done[end].Outcome, s.done[end].Err.Problem})
+	require.Equal(t, Result{}, s.done[closed])
+	require.Equal(t, message.Never, s.c.Wake())
+}

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -239,6 +240,22 @@ func TestALeaderServesOnlyOnceItsOwnEntryIsCommitted(t *testing.T) {
 		return false
 	})
 	c.commit("two")
+}
+
+// Whatever a voter cannot read, or is not for its cluster, it passes over.
+func TestMessagesOfAnotherClusterOrOfNoneDoNothing(t *testing.T) {
+	c := newClub(t, 8, 1, Config{})
+	c.commit("one")
+	q := c.nodes[1].q
+	good := encodeEngine(q.mark, &pb.Message{Type: pb.MsgHeartbeat.Enum(), Term: new(uint64(99)), Commit: new(uint64(1))})
+	other := encodeEngine(q.mark+1, &pb.Message{Type: pb.MsgHeartbeat.Enum(), Term: new(uint64(99)), Commit: new(uint64(1))})
+	before := q.View()
+	for _, b := range [][]byte{other, nil, {0}, good[:3], append(slices.Clone(good), 0)} {
+		out := &Out{Out: &effect.Out{}}
+		q.Receive(c.now, 2, b, out)
+		require.Empty(t, out.List)
+		require.Equal(t, before, q.View())
+	}
 }
 
 func TestADamagedJournalMakesAVoterMute(t *testing.T) {
