@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -483,4 +484,15 @@ func TestAfterASeekNobodyWaitsForTheFetchBefore(t *testing.T) {
 	require.Equal(t, record.Offset(50), r.Partitions[0].Offset)
 	require.Equal(t, 500*message.Millisecond, r.MaxWait)
 	require.Empty(t, given(s.done[s.poll(1, 0)]))
+}
+
+// The checksum of a batch does not cover where it stands: what stands nowhere is as
+// unreadable as what is damaged, and is not asked for again at once.
+func TestABatchBelowAllOffsetsIsUnreadable(t *testing.T) {
+	s := readingFrom(t, 0, nil, ResetNone)
+	b := stored(0, 5, "a")
+	binary.BigEndian.PutUint64(b, ^uint64(9))
+	s.fetched(message.FetchedPartition{Records: b})
+	require.Equal(t, 1, s.c.consumer.list[0].corrupt)
+	require.Zero(t, has[*message.Fetch](s))
 }

@@ -524,3 +524,22 @@ func TestCommittingFromOutside(t *testing.T) {
 	op = s.do(func(op Op) Input { return Positions{op} })
 	require.Equal(t, record.Offset(5), s.done[op].Offsets[0].Offset)
 }
+
+// What the application says of the record before a position is stored with it.
+func TestAPositionIsStoredWithTheEpochThatItIsGiven(t *testing.T) {
+	s := newPlay(t, nil)
+	s.do(func(op Op) Input {
+		return Assign{Op: op, Group: "g", Partitions: []Start{{Place{"orders", 0}, Position{Kind: AtCommitted}}}}
+	})
+	s.metadata()
+	s.coordinator(2)
+	c, _ := next[*message.FetchOffsets](s)
+	s.answer(c, &message.FetchOffsetsReply{Offsets: []message.GroupOffset{{ID: orders0, Offset: 4, LeaderEpoch: -1}}})
+	s.fetched(message.FetchedPartition{Records: stored(4, 5, "a", "b")})
+	s.poll(2, 0)
+	s.do(func(op Op) Input {
+		return Commit{Op: op, Offsets: []CommitOffset{{Place: Place{"orders", 0}, Offset: 5, LeaderEpoch: 3}}}
+	})
+	_, m := next[*message.CommitOffsets](s)
+	require.Equal(t, []message.GroupOffset{{ID: orders0, Offset: 5, LeaderEpoch: 3}}, m.Offsets)
+}

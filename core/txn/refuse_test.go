@@ -118,3 +118,9 @@ func TestADecisionThatBreaksTheProtocolStopsTheNode(t *testing.T) {
 		require.False(t, follows(before, next), "%v after %v", next, before)
 	}
 }
+
+func TestTheShortestTimeIsTaken(t *testing.T) {
+	b := newBench(t, Config{})
+	got := b.ask(&message.InitProducerID{TransactionalID: "x", Timeout: message.Millisecond}).(*message.InitProducerIDReply)
+	require.Equal(t, message.None, got.Code, got.Detail)
+}
