@@ -171,13 +171,13 @@ func (d *clientDraw) tightBuffers() {
 	}
 }
 
-// tightAhead gives some of those who read little room for what is fetched ahead of the
+// tightAhead gives some readers little room for what is fetched ahead of the
 // application.
 func (d *clientDraw) tightAhead() {
 	r := d.r.Split("tight ahead")
 	for i := range d.clients {
 		c := &d.clients[i]
-		if (c.Role == Reader || c.Role == MemberOf) && r.OneIn(5) {
+		if c.Role == Reader && r.OneIn(3) {
 			c.Ahead = int(r.Between(200, 20_000))
 		}
 	}
