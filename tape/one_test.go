@@ -31,8 +31,9 @@ type lone struct {
 func newLone(t *testing.T, code string, bend func(int64, *message.Now, []effect.Effect)) *lone {
 	h := &Header{
 		Code: code, Started: time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC), Seed: 7,
-		Config: core.Config{ID: 1, ClusterID: "oak", Address: "a:1", Voters: []message.NodeID{1}, Incarnation: 5},
-		Now:    message.Now{Mono: 1000, Wall: 1_700_000_000_000},
+		Config: core.Config{ID: 1, ClusterID: "oak", Address: "a:1", Voters: []message.NodeID{1}, Incarnation: 5,
+			Timing: core.Timing{Silence: -1}}, // it is the first of a new cluster
+		Now: message.Now{Mono: 1000, Wall: 1_700_000_000_000},
 	}
 	found := effect.Recovered{DiskID: 9, Fresh: true}
 	l := &lone{t: t, now: h.Now, bend: bend, read: map[record.PartitionID][]byte{}}
