@@ -175,8 +175,27 @@ func (s *search) byTime() (helped bool) {
 		if timed, ok := noted[e.When+e.Then].Timed(); ok {
 			helped = s.one(func(p *sim.Plan) { p.Script.Decisions[i] = timed }) || helped
 		}
+		helped = s.earlier(i) || helped
 	}
 	return helped
+}
+
+// earlier has a decision count from a rounder time on, as early as does. The time that
+// was noted is that of the moment itself: with it the decision misses its moment, and
+// takes the next, as soon as that comes some microseconds earlier, which it does with
+// every message that is left out before.
+func (s *search) earlier(i int) bool {
+	after := s.best.Script.Decisions[i].After
+	for _, unit := range []sim.Span{100 * sim.Millisecond, 10 * sim.Millisecond, sim.Millisecond, sim.Millisecond / 10} {
+		round := after - after%unit
+		if round == after {
+			return false
+		}
+		if round > 0 && s.one(func(p *sim.Plan) { p.Script.Decisions[i].After = round }) {
+			return true
+		}
+	}
+	return false
 }
 
 // decisions takes entries of the script away, then parts of what power cuts
