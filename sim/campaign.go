@@ -26,8 +26,9 @@ type Campaign struct {
 	Interrupt <-chan struct{}
 	// Limits cut runs that have no end. Such a run ends the campaign.
 	Limits Limits
-	// Code is the commit, for the report.
-	Code string
+	// Code is the commit, Bug what is planted in it, and Plans what PlansOf was asked
+	// for, for the report.
+	Code, Bug, Plans string
 	// Plan makes the plan of a seed; nil: NewPlan.
 	Plan func(seed uint64) *Plan
 	// Each is told of every run as it ends, and of the report so far, from one
@@ -43,7 +44,8 @@ func (c *Campaign) Run() *Report {
 	started := time.Now()
 	report := &Report{}
 	tally := newTally(report)
-	defer func() { report.Parts = []Part{c.part(report)} }()
+	var last uint64 // the highest seed that was run
+	defer func() { report.Parts = []Part{c.part(report, last)} }()
 	seeds := make(chan uint64)
 	var enough atomic.Bool // no other seed is to begin
 	var group sync.WaitGroup
@@ -58,6 +60,7 @@ func (c *Campaign) Run() *Report {
 				r, again, cut := c.within(seed)
 				lock.Lock()
 				report.Busy += time.Since(begun)
+				last = max(last, r.Seed)
 				tally.add(r, again)
 				tally.ground.add(r)
 				if c.Plateau > 0 && report.Ground.Since >= c.Plateau {
@@ -74,9 +77,8 @@ func (c *Campaign) Run() *Report {
 			}
 		})
 	}
-	shards := uint64(max(1, c.Shards))
 	for seed := c.From; seed >= c.From && seed <= c.To; seed++ {
-		if seed%shards != uint64(max(0, c.Shard-1))%shards {
+		if !inShard(seed, c.Shard, c.Shards) {
 			continue
 		}
 		if c.Budget > 0 && time.Since(started) > c.Budget || enough.Load() {
@@ -94,6 +96,12 @@ func (c *Campaign) Run() *Report {
 	report.Wall = time.Since(started)
 	tally.finish()
 	return report
+}
+
+// inShard says whether a shard takes a seed: the first of eight those that eight
+// divides, the second those that are one above. Of 0 or 1 shards it takes all.
+func inShard(seed uint64, shard, shards int) bool {
+	return shards <= 1 || seed%uint64(shards) == uint64(shard-1)
 }
 
 // workers is how many runs go on side by side.

@@ -40,12 +40,40 @@ type Report struct {
 
 // Part is one process's part of a campaign.
 type Part struct {
-	Name   string        `json:"name"` // "seeds 1..1000, shard 2/8"
-	Code   string        `json:"code"` // the commit
+	Name   string        `json:"name"`            // "seeds 1..1000, shard 2/8"
+	Code   string        `json:"code"`            // the commit
+	Bug    string        `json:"bug,omitempty"`   // planted in the code; empty: none
+	Plans  string        `json:"plans,omitempty"` // what seeds were expanded to: see PlansOf
+	From   uint64        `json:"from"`            // the first seed that was asked for
+	To     uint64        `json:"to"`              // the last one that was asked for
+	Last   uint64        `json:"last"`            // the last one that was run, if there was any
+	Shard  int           `json:"shard,omitempty"`
+	Shards int           `json:"shards,omitempty"` // 0 or 1: it took all seeds
 	Runs   int           `json:"runs"`
 	Void   int           `json:"void"`
 	Failed int           `json:"failed"`
 	Wall   time.Duration `json:"wall"`
+}
+
+// Ran says whether this part ran a seed.
+func (p *Part) Ran(seed uint64) bool {
+	return p.Runs > 0 && p.From <= seed && seed <= p.Last && inShard(seed, p.Shard, p.Shards)
+}
+
+// Both finds a seed that two parts ran.
+func (p *Part) Both(o *Part) (seed uint64, found bool) {
+	if p.Shards == o.Shards && p.Shards > 1 && p.Shard != o.Shard {
+		return 0, false
+	}
+	// What is in both shards comes again after so many seeds as the two together have.
+	again := uint64(max(1, p.Shards)) * uint64(max(1, o.Shards))
+	from := max(p.From, o.From)
+	for seed = from; seed-from < again && seed <= min(p.Last, o.Last); seed++ {
+		if p.Ran(seed) && o.Ran(seed) {
+			return seed, true
+		}
+	}
+	return 0, false
 }
 
 // Failed is how many runs failed.
@@ -61,13 +89,17 @@ func (r *Report) Never() (names []string) {
 	return names
 }
 
-// part tells what this campaign was.
-func (c *Campaign) part(r *Report) Part {
+// part tells what this campaign was, whose last run was that of a seed.
+func (c *Campaign) part(r *Report, last uint64) Part {
 	name := fmt.Sprintf("seeds %d..%d", c.From, c.To)
 	if c.Shards > 1 {
 		name += fmt.Sprintf(", shard %d/%d", c.Shard, c.Shards)
 	}
-	return Part{Name: name, Code: c.Code, Runs: r.Runs, Void: r.Void, Failed: r.Failed(), Wall: r.Wall}
+	return Part{
+		Name: name, Code: c.Code, Bug: c.Bug, Plans: c.Plans,
+		From: c.From, To: c.To, Last: last, Shard: c.Shard, Shards: c.Shards,
+		Runs: r.Runs, Void: r.Void, Failed: r.Failed(), Wall: r.Wall,
+	}
 }
 
 // few bounds the seeds that are listed of one kind.

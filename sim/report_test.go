@@ -114,7 +114,7 @@ func TestACampaignEndsWhenItCoversNoNewGround(t *testing.T) {
 	r := c.Run()
 	require.True(t, r.Plateau)
 	require.Equal(t, 4, r.Runs, "the first covers what all do")
-	require.Equal(t, []Part{{Name: fmt.Sprintf("seeds 1..%d", manySeeds), Code: "c0ffee", Runs: 4, Void: 4, Wall: r.Wall}}, r.Parts)
+	require.Equal(t, []Part{{Name: fmt.Sprintf("seeds 1..%d", manySeeds), Code: "c0ffee", From: 1, To: manySeeds, Last: 1, Runs: 4, Void: 4, Wall: r.Wall}}, r.Parts)
 }
 
 func TestAnInterruptedCampaignTellsWhatItHas(t *testing.T) {

@@ -136,7 +136,7 @@ func junitFailures(r *sim.Report) (cases []junitCase) {
 		f := &r.Failures[i]
 		var text strings.Builder
 		fmt.Fprintf(&text, "failed %d times, seeds %v\n", f.Count, f.Seeds)
-		printFailureTo(&text, f.First, planName(f.First))
+		printFailureTo(&text, bugOf(r), f.First, planName(f.First))
 		p := &junitProblem{Message: f.First.Failure.Sentence, Type: string(f.Class), Text: text.String()}
 		c := junitCase{Class: "simrun." + string(f.Class), Name: f.Fingerprint, Time: seconds(time.Duration(f.First.Stats.Virtual))}
 		if f.Class == sim.Broken {

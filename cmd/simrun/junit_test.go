@@ -31,7 +31,7 @@ func TestJUnitTellsPartsClassesFailuresAndMarks(t *testing.T) {
 	}
 	var text strings.Builder // what run prints, with the commands
 	fmt.Fprintln(&text, "failed 4 times, seeds [82 5]")
-	printFailureTo(&text, r.Failures[0].First, "82")
+	printFailureTo(&text, "", r.Failures[0].First, "82")
 	require.Contains(t, text.String(), "simrun replay 82")
 	var escaped bytes.Buffer
 	require.NoError(t, xml.EscapeText(&escaped, []byte(text.String())))
@@ -132,10 +132,4 @@ func TestACampaignTellsTheFirstFailureOfEachCauseAtOnce(t *testing.T) {
 	}
 	require.Equal(t, []string{"", "seed 8 failed: INV-5: record a is gone", "", "seed 10 failed: INV-5: record b is gone"},
 		[]string{p.failed(&sim.Result{Seed: 7}), run(8, "a"), run(9, "a"), run(10, "b")})
-}
-
-func TestReportsOfOtherCommitsDoNotMerge(t *testing.T) {
-	require.Equal(t, "", otherCode(nil))
-	require.Equal(t, "", otherCode([]sim.Part{{Code: "a"}, {Code: "a"}}))
-	require.Equal(t, "b", otherCode([]sim.Part{{Code: "a"}, {Code: "b"}}))
 }

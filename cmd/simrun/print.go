@@ -22,7 +22,7 @@ func printReport(r *sim.Report) {
 	for i := range r.Failures {
 		f := &r.Failures[i]
 		fmt.Printf("FAILED %d times, class %s\n", f.Count, f.Class)
-		printFailure(f.First, planName(f.First))
+		printFailureTo(os.Stdout, bugOf(r), f.First, planName(f.First))
 		fmt.Printf("  seeds     %v\n\n", f.Seeds)
 	}
 	fmt.Println("marks")
@@ -58,7 +58,27 @@ code        %s
 		float64(r.Runs)/wall, time.Duration(s.Virtual).Seconds()*factor(r)/busy, float64(s.Steps)*factor(r)/busy,
 		checking(r), time.Duration(s.Virtual).Round(time.Second), r.Wall.Round(time.Millisecond),
 		s.Acked, s.Polled, s.Commits, s.Failed, s.Unknown,
-		s.Events, s.Messages, s.Steps, s.Faults, ground(r), memory(r), codeVersion())
+		s.Events, s.Messages, s.Steps, s.Faults, ground(r), memory(r), codeOf(r))
+	if bug := bugOf(r); bug != "" {
+		fmt.Printf("bug         %s, planted\n", bug)
+	}
+}
+
+// codeOf is the commit that a report was made by.
+func codeOf(r *sim.Report) string {
+	if len(r.Parts) == 0 {
+		return codeVersion()
+	}
+	return r.Parts[0].Code
+}
+
+// bugOf is the bug that was planted in the code that a report was made by; empty:
+// none. All parts have the same.
+func bugOf(r *sim.Report) string {
+	if len(r.Parts) == 0 {
+		return ""
+	}
+	return r.Parts[0].Bug
 }
 
 // voids names the first void seeds.
@@ -105,9 +125,13 @@ func factor(r *sim.Report) float64 {
 }
 
 // printFailure prints everything that is needed to have a failure again.
-func printFailure(r *sim.Result, what string) { printFailureTo(os.Stdout, r, what) }
+func printFailure(r *sim.Result, what string) {
+	printFailureTo(os.Stdout, os.Getenv(bugVariable), r, what)
+}
 
-func printFailureTo(to io.Writer, r *sim.Result, what string) {
+// printFailureTo is printFailure for what failed in the code with a bug in it; empty:
+// in none.
+func printFailureTo(to io.Writer, bug string, r *sim.Result, what string) {
 	f := r.Failure
 	where := ""
 	if f.Node > 0 {
@@ -115,7 +139,7 @@ func printFailureTo(to io.Writer, r *sim.Result, what string) {
 	}
 	fmt.Fprintf(to, "  broken    %s\n  what      %s\n  where     event %d, %s%s\n  seed      %d, hash %016x\n",
 		f.Invariant, f.Sentence, f.Event, f.Time, where, r.Seed, r.Hash)
-	printCommandsTo(to, os.Getenv(bugVariable), what, f.Event)
+	printCommandsTo(to, bug, what, f.Event)
 }
 
 // printCommands names what can be done with a failure next.

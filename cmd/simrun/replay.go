@@ -110,7 +110,7 @@ func (s *replaySettings) tell(out io.Writer, plan *sim.Plan, named string) (*sim
 		r.Class, r.Hash, r.Stats.Events, r.Stats.Virtual, took.Round(time.Microsecond),
 		time.Duration(r.Stats.Virtual).Seconds()/took.Seconds(), float64(r.Stats.Steps)/took.Seconds())
 	if r.Failure != nil {
-		printFailureTo(out, r, named)
+		printFailureTo(out, os.Getenv(bugVariable), r, named)
 	}
 	printSaved(out, plan, r, s.until)
 	return r, nil

@@ -106,7 +106,7 @@ comes first. Where --seeds names no last one, those two alone end it.`,
 			if err := errors.Join(sideBySide(campaign.Workers), out.writable()); err != nil {
 				return err
 			}
-			campaign.Code = codeVersion()
+			campaign.Code, campaign.Bug, campaign.Plans = codeVersion(), os.Getenv(bugVariable), plans
 			report := runWithProgress(&campaign)
 			if err := saveFailures(saveDir, report); err != nil {
 				return err
@@ -162,55 +162,4 @@ func writeJSON(path string, v any) error {
 		return err
 	}
 	return os.WriteFile(path, append(b, '\n'), 0o644)
-}
-
-func mergeCommand() *cobra.Command {
-	var out outputs
-	c := &cobra.Command{
-		Use:   "merge FILE...",
-		Short: "Adds up the reports of the shards of one campaign.",
-		Args:  someFiles("the files that run --json wrote"),
-		RunE: func(_ *cobra.Command, files []string) error {
-			var reports []*sim.Report
-			for _, f := range files {
-				r, err := readReport(f)
-				if err != nil {
-					return err
-				}
-				reports = append(reports, r)
-			}
-			merged := sim.Merge(reports)
-			if code := otherCode(merged.Parts); code != "" {
-				return fmt.Errorf("these reports are not of one campaign: one was made by commit %s, another by %s", merged.Parts[0].Code, code)
-			}
-			return out.finish(merged)
-		},
-	}
-	out.flags(c)
-	return c
-}
-
-func readReport(file string) (*sim.Report, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	r := &sim.Report{}
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s is no report: %w", file, err)
-	}
-	if len(r.Parts) == 0 {
-		return nil, fmt.Errorf("%s is no report: it does not say what was run", file)
-	}
-	return r, nil
-}
-
-// otherCode is a commit that is not that of the first part; empty: all are of one.
-func otherCode(parts []sim.Part) string {
-	for i := range parts {
-		if parts[i].Code != parts[0].Code {
-			return parts[i].Code
-		}
-	}
-	return ""
 }
