@@ -72,7 +72,7 @@ func (c *Campaign) within(seed uint64) (r *Result, again, cut bool) {
 // over says which limit is passed; empty: none.
 func (l Limits) over(took time.Duration, still int) string {
 	if l.Time > 0 && took > l.Time {
-		return fmt.Sprintf("the run did not end within %v of processor time", l.Time)
+		return fmt.Sprintf("the run was cut: it did not end within %v of processor time, the limit of this campaign; without it the run may pass", l.Time)
 	}
 	if l.Time > 0 && still >= cmp.Or(l.Still, stillFor) {
 		return "the run has not ended and computes nothing: it waits for a lock that nobody gives back"
@@ -80,7 +80,7 @@ func (l Limits) over(took time.Duration, still int) string {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	if l.Memory > 0 {
 		if metrics.Read(sample); sample[0].Value.Uint64() > l.Memory {
-			return fmt.Sprintf("memory grew past %d MiB", l.Memory>>20)
+			return fmt.Sprintf("the run was cut: memory grew past %d MiB, the limit of this campaign; without it the run may pass", l.Memory>>20)
 		}
 	}
 	return ""

@@ -23,7 +23,7 @@ func TestARunWithoutEndIsCut(t *testing.T) {
 	}
 	report := c.Run()
 	require.Equal(t, uint64(3), report.Lowest.Seed)
-	require.Equal(t, &Failure{Invariant: "hang", Sentence: "the run did not end within 300ms of processor time", Cause: "a run without end"}, report.Lowest.Failure)
+	require.Equal(t, &Failure{Invariant: "hang", Sentence: "the run was cut: it did not end within 300ms of processor time, the limit of this campaign; without it the run may pass", Cause: "a run without end"}, report.Lowest.Failure)
 	require.Equal(t, Broken, report.Worst())
 	require.LessOrEqual(t, report.Runs, 4)
 }
@@ -62,7 +62,7 @@ func TestARunThatStandsStillIsCut(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	require.Equal(t, "memory grew past 0 MiB", Limits{Memory: 1}.over(0, 0))
+	require.Equal(t, "the run was cut: memory grew past 0 MiB, the limit of this campaign; without it the run may pass", Limits{Memory: 1}.over(0, 0))
 	require.Empty(t, Limits{Memory: 1 << 50, Time: time.Hour}.over(time.Minute, stillFor-1))
 }
 
