@@ -13,19 +13,20 @@ type Saved struct {
 	Sentence    string `json:"sentence"`
 	Event       uint64 `json:"event"`
 	Hash        string `json:"hash"`
-	Code        string `json:"code"` // the commit, and whether it was edited
+	Code        string `json:"code"`          // the commit, and whether it was edited
+	Bug         string `json:"bug,omitempty"` // planted in the code; empty: none
 	// Script is what chance had decided: it plays on when chance has changed with
 	// the code. None if the plan has a script of its own.
 	Script *Script `json:"script,omitempty"`
 }
 
-// Failed returns a copy of a plan that tells how a run of it failed. Of a run
-// that noted what it found out (Options.Record) the script is kept.
-func Failed(p *Plan, r *Result, code string) *Plan {
+// Failed returns a copy of a plan that tells how a run of it failed, by which commit
+// and with which planted bug in it (empty: none). Of a run that noted what it found out (Options.Record) the script is kept.
+func Failed(p *Plan, r *Result, code, bug string) *Plan {
 	c := p.Copy()
 	c.Saved = &Saved{
 		Class: r.Class, Fingerprint: r.Failure.Fingerprint(), Sentence: r.Failure.Sentence,
-		Event: r.Failure.Event, Hash: hexOf(r.Hash), Code: code,
+		Event: r.Failure.Event, Hash: hexOf(r.Hash), Code: code, Bug: bug,
 	}
 	if r.Recorded != nil && p.Script == nil {
 		c.Saved.Script = &Script{slices.Clone(r.Recorded.Decisions)}

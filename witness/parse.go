@@ -45,3 +45,22 @@ func (r *Run) topicNames() string {
 	names := slices.Sorted(maps.Values(r.Topics))
 	return strings.Join(slices.Compact(names), ", ")
 }
+
+// KnowsGroup refuses a group that nobody names in this run, and says which there are.
+func (r *Run) KnowsGroup(group string) error {
+	groups := map[string]bool{}
+	for i := range r.Clients {
+		groups[r.Clients[i].Group] = true
+	}
+	for i := range r.Rows {
+		groups[r.Rows[i].Group] = true
+	}
+	delete(groups, "")
+	switch {
+	case groups[group]:
+		return nil
+	case len(groups) == 0:
+		return fmt.Errorf("there is no group %s in this run: it has none", group)
+	}
+	return fmt.Errorf("there is no group %s in this run; it has %s", group, strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+}

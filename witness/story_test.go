@@ -318,3 +318,12 @@ func TestWhoOwnsAPartition(t *testing.T) {
        6          6ms  broken: INV-21 two owners
 `, printed(t, &b.Run, b.Why()))
 }
+
+func TestAGroupThatIsNotThereIsRefused(t *testing.T) {
+	b := newBook()
+	require.EqualError(t, b.KnowsGroup("nope"), "there is no group nope in this run: it has none")
+	b.Clients = []Client{{ID: 1}, {ID: 3, Group: "billing"}}
+	b.row(ClientAt(1), Call, None, func(r *Row) { r.Group = "audit" })
+	require.EqualError(t, b.KnowsGroup("nope"), "there is no group nope in this run; it has audit, billing")
+	require.NoError(t, b.KnowsGroup("audit"))
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -116,7 +117,7 @@ func printCrashes(r *sim.CrashReport, again bool, save string) error {
 		if i > 0 {
 			path = fmt.Sprintf("%s.%d", save, i+1)
 		}
-		if err := f.Plan.Save(path); err != nil {
+		if err := sim.Failed(f.Plan, f.Result, codeVersion(), os.Getenv(bugVariable)).Save(path); err != nil {
 			return err
 		}
 		fmt.Printf("FAILED in %d worlds, class %s\n", f.Count, f.Result.Class)

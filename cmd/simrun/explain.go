@@ -24,10 +24,11 @@ stood, and what led to the failure, where it opens.`,
 			if err := writable(out); err != nil {
 				return err
 			}
-			run, r, err := watch(args[0], scripted(c))
+			plan, err := planOf(args[0], scripted(c))
 			if err != nil {
 				return err
 			}
+			run, r := watch(plan)
 			var story *witness.Story
 			if of != "" {
 				id, offset, err := run.ParseRecord(of)
@@ -42,7 +43,11 @@ stood, and what led to the failure, where it opens.`,
 			if err := writePage(out, run, story); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "wrote %s: %d events in %d rows, %s\n", out, run.Events, len(run.Rows), r.Class)
+			hint := ""
+			if r.Failure == nil {
+				hint = otherBug(plan)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "wrote %s: %d events in %d rows, %s%s\n", out, run.Events, len(run.Rows), r.Class, hint)
 			return nil
 		},
 	}

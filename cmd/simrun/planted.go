@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tamarack-mq/tamarack/hunt"
+	"github.com/tamarack-mq/tamarack/sim"
 )
 
 // A binary with a planted bug in it is this program built from edited sources.
@@ -70,6 +72,15 @@ func runPlanted(ctx context.Context, binary, bug string, args []string) error {
 		return exitCode(0)
 	}
 	return err
+}
+
+// otherBug says that a plan was saved as a failure of code with a planted bug which is
+// not in this code, so that it plays otherwise; empty: it was not.
+func otherBug(plan *sim.Plan) string {
+	if s := plan.Saved; s != nil && s.Bug != "" && s.Bug != os.Getenv(bugVariable) {
+		return fmt.Sprintf("; it was made with --bug %s: add that", s.Bug)
+	}
+	return ""
 }
 
 // programName is how the user calls this program.

@@ -180,7 +180,7 @@ func saveFailures(dir string, r *sim.Report) error {
 		}
 		failed := sim.Run(plan, sim.Options{Record: true})
 		if failed.Failure != nil { // it may be nondeterministic
-			plan = sim.Failed(plan, failed, codeVersion())
+			plan = sim.Failed(plan, failed, codeVersion(), os.Getenv(bugVariable))
 		}
 		if err := plan.Save(path); err != nil {
 			return err

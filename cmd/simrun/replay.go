@@ -124,7 +124,7 @@ func printSaved(out io.Writer, plan *sim.Plan, r *sim.Result, until uint64) {
 	}
 	if s := plan.Saved; s != nil {
 		if differs := s.Fails(r); differs != "" {
-			fmt.Fprintf(out, "  saved     %s (code %s)\n", differs, s.Code)
+			fmt.Fprintf(out, "  saved     %s (code %s)%s\n", differs, s.Code, otherBug(plan))
 		} else {
 			fmt.Fprintf(out, "  saved     it fails as it did when it was saved\n")
 		}

@@ -33,16 +33,12 @@ func planOf(what string, script bool) (*sim.Plan, error) {
 	return asDecided(plan)
 }
 
-// watch plays a seed or a plan before a witness.
-func watch(what string, script bool) (*witness.Run, *sim.Result, error) {
-	plan, err := planOf(what, script)
-	if err != nil {
-		return nil, nil, err
-	}
+// watch plays a plan before a witness.
+func watch(plan *sim.Plan) (*witness.Run, *sim.Result) {
 	run := &witness.Run{}
 	r := sim.Run(plan, sim.Options{Witness: run})
 	if run.Title == "" {
 		run.Title = "seed " + strconv.FormatUint(plan.Seed, 10)
 	}
-	return run, r, nil
+	return run, r
 }

@@ -43,8 +43,7 @@ weather, less time. The plan is saved and can be replayed, read and edited.`,
 			cfg.Progress = progressPrinter()
 			o, err := shrink.Shrink(ctx, plan, cfg)
 			if errors.Is(err, shrink.ErrPasses) {
-				fmt.Println(err)
-				return nil
+				return fmt.Errorf("%w, and no file was written%s", err, otherBug(plan))
 			}
 			if err != nil {
 				return err
@@ -52,7 +51,7 @@ weather, less time. The plan is saved and can be replayed, read and edited.`,
 			if out == "" {
 				out = "small-" + nameOfPlan(args[0]) + ".json"
 			}
-			if err := sim.Failed(o.Plan, o.Result, codeVersion()).Save(out); err != nil {
+			if err := sim.Failed(o.Plan, o.Result, codeVersion(), os.Getenv(bugVariable)).Save(out); err != nil {
 				return err
 			}
 			if file != "" {

@@ -29,6 +29,8 @@ func TestWrongUsageIsToldBeforeAnythingRuns(t *testing.T) {
 		{replayCommand(), []string{"1", "--script"}, "no decisions were saved"},
 		{shrinkCommand(), []string{"1", "-o", nowhere}, "there is no folder"},
 		{crashCommand(), []string{leaderLosesPower, "--node", "77"}, "there is no node 77: the run has nodes 1 to 3"},
+		{shrinkCommand(), []string{leaderLosesPower}, "nothing to shrink, and no file was written"},
+		{whyCommand(), []string{leaderLosesPower, "--commit", "nope"}, "there is no group nope in this run"},
 		{replayCommand(), []string{"usage_test.go"}, "usage_test.go: not a plan"},
 		{explainCommand(), []string{"1", "-o", nowhere}, "there is no folder"},
 		{seriesCommand(), []string{"x"}, `"x" is no seed`},

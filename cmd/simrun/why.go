@@ -19,10 +19,11 @@ read it, and where it was lost. Without a flag it is the one that the broken
 invariant is about.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			run, r, err := watch(args[0], scripted(c))
+			plan, err := planOf(args[0], scripted(c))
 			if err != nil {
 				return err
 			}
+			run, r := watch(plan)
 			story := run.Why()
 			switch {
 			case of != "":
@@ -35,13 +36,16 @@ invariant is about.`,
 					story = run.Record(id, offset)
 				}
 			case group != "":
+				if err := run.KnowsGroup(group); err != nil {
+					return err
+				}
 				s := run.Subject()
 				if s.Group != group {
 					s = witness.Subject{Offset: witness.None}
 				}
 				story = run.Commit(group, s.Partition, s.Offset)
 			case story == nil:
-				return fmt.Errorf("nothing broke in this run: name a record (--record orders/0@22) or a group (--commit billing)")
+				return fmt.Errorf("nothing broke in this run: name a record (--record orders/0@22) or a group (--commit billing)%s", otherBug(plan))
 			}
 			if r.Failure != nil {
 				fmt.Fprintf(c.OutOrStdout(), "broken    %s\nwhat      %s\n\n", r.Failure.Invariant, r.Failure.Sentence)
