@@ -88,7 +88,7 @@ func LoadPlan(seedOrFile string) (*Plan, error) {
 	}
 	seed, err := ParseSeed(number)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no seed (a number, or a commit hash), and as the file of a plan it cannot be read: %w", seedOrFile, unread)
+		return nil, fmt.Errorf("%q is no seed (a number, or a whole commit hash), and as the file of a plan it cannot be read: %w", seedOrFile, unread)
 	}
 	return plan(seed), nil
 }

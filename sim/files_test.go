@@ -27,11 +27,11 @@ func TestAFileThatIsNoPlanIsNamed(t *testing.T) {
 		"odd.json":    "odd.json: " + form + `json: unknown field "meteors"`,
 		"twice.json":  "twice.json: not a plan: something follows behind its end",
 		"seed.json":   "seed.json: cluster.nodes is 0: between 1 and 30",
-		"none.json":   `"none.json" is no seed (a number, or a commit hash), and as the file of a plan it cannot be read: open none.json: no such file or directory`,
-		"folder":      `"folder" is no seed (a number, or a commit hash), and as the file of a plan it cannot be read: read folder: is a directory`,
+		"none.json":   `"none.json" is no seed (a number, or a whole commit hash), and as the file of a plan it cannot be read: open none.json: no such file or directory`,
+		"folder":      `"folder" is no seed (a number, or a whole commit hash), and as the file of a plan it cannot be read: read folder: is a directory`,
 		"meteors:3":   `there are no plans called "meteors": it is beyond, transactions or five`,
 		"none.yaml":   "open none.yaml: no such file or directory",
-		"five:twelve": `"five:twelve" is no seed (a number, or a commit hash), and as the file of a plan it cannot be read: open five:twelve: no such file or directory`,
+		"five:twelve": `"five:twelve" is no seed (a number, or a whole commit hash), and as the file of a plan it cannot be read: open five:twelve: no such file or directory`,
 	} {
 		_, err := LoadPlan(name)
 		require.EqualError(t, err, says)

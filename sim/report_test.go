@@ -12,11 +12,11 @@ import (
 func TestSeedsAreNumbersRangesOrCommits(t *testing.T) {
 	const all = manySeeds
 	for given, want := range map[string][4]uint64{
-		"10..20":      {10, 20, 10, 20},
-		"7":           {7, 7, 7, 7},
-		"7+3":         {7, 9, 7, 9},
-		"9ccf0a1":     {0x9ccf0a1, 0x9ccf0a1 + 99, 0x9ccf0a1, 0x9ccf0a1 + all},
-		"9ccf0a1+500": {0x9ccf0a1, 0x9ccf0a1 + 499, 0x9ccf0a1, 0x9ccf0a1 + 499},
+		"10..20":            {10, 20, 10, 20},
+		"7":                 {7, 7, 7, 7},
+		"7+3":               {7, 9, 7, 9},
+		"9ccf0a151add8":     {0x9ccf0a151add8, 0x9ccf0a151add8 + 99, 0x9ccf0a151add8, 0x9ccf0a151add8 + all},
+		"9ccf0a151add8+500": {0x9ccf0a151add8, 0x9ccf0a151add8 + 499, 0x9ccf0a151add8, 0x9ccf0a151add8 + 499},
 		"9ccf0a151add8c446fb8226713298ad40d8ca575": {0x9ccf0a151add8, 0x9ccf0a151add8 + 99, 0x9ccf0a151add8, 0x9ccf0a151add8 + all},
 	} {
 		from, to, err := ParseSeeds(given)
@@ -28,7 +28,7 @@ func TestSeedsAreNumbersRangesOrCommits(t *testing.T) {
 	from, to, err := ParseOpenSeeds("")
 	require.NoError(t, err)
 	require.Equal(t, [2]uint64{1, all}, [2]uint64{from, to})
-	for _, wrong := range []string{"", "x", "20..10", "12..y", "7+0", "7+", "7+x", "abcdefx", "18446744073709551615+2"} {
+	for _, wrong := range []string{"", "x", "20..10", "12..y", "7+0", "7+", "7+x", "abcdefx", "9ccf0a151add8x", "9ccf0a1", "9ccf0a151add", "9ccf0a1+500", "1..9ccf0a1", "18446744073709551615+2"} {
 		_, _, err := ParseSeeds(wrong)
 		require.Error(t, err, wrong)
 	}

@@ -17,7 +17,8 @@ const (
 )
 
 // ParseSeed reads a seed: a decimal number, or a commit hash, whose first 13 hex
-// digits are the number.
+// digits are the number. A shorter hash is refused: it would be another number than
+// the whole one.
 func ParseSeed(s string) (uint64, error) {
 	seed, _, err := parseSeed(s)
 	return seed, err
@@ -27,17 +28,19 @@ func parseSeed(s string) (seed uint64, commit bool, err error) {
 	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
 		return n, false, nil
 	}
-	if len(s) >= 7 {
-		if n, err := strconv.ParseUint(s[:min(hashDigits, len(s))], 16, 64); err == nil {
-			return n, true, nil
-		}
+	if s == "" || strings.Trim(s, "0123456789abcdefABCDEF") != "" {
+		return 0, false, fmt.Errorf("%q is no seed: give a number or a commit hash", s)
 	}
-	return 0, false, fmt.Errorf("%q is no seed: give a number or a commit hash", s)
+	if len(s) < hashDigits {
+		return 0, false, fmt.Errorf("%q is no seed: of a commit hash give all digits, or the first %d at least, of which the seed is made", s, hashDigits)
+	}
+	n, err := strconv.ParseUint(s[:hashDigits], 16, 64)
+	return n, true, err
 }
 
 // ParseSeeds reads a range of seeds, both ends included: "1..5000", "7+100" (a
 // hundred from 7 on), one number, or a commit hash, which stands for CommitSeeds
-// seeds of its own, or for as many as "9ccf0a1+500" says. So every commit covers
+// seeds of its own, or for as many as "9ccf0a151add8+500" says. So every commit covers
 // new ground.
 func ParseSeeds(s string) (from, to uint64, err error) {
 	if a, b, ok := strings.Cut(s, ".."); ok {

@@ -102,8 +102,8 @@ func TestACampaignHasALastSeedOrSomethingElseThatEndsIt(t *testing.T) {
 		{sim.Campaign{Budget: time.Minute}, "", 1, 1 << 40},
 		{sim.Campaign{Plateau: 100}, "", 1, 1 << 40},
 		{sim.Campaign{Budget: time.Minute}, "1..500", 1, 500},
-		{sim.Campaign{}, "abcdef1", 0xabcdef1, 0xabcdef1 + 99},
-		{sim.Campaign{Budget: time.Minute}, "abcdef1", 0xabcdef1, 0xabcdef1 + 1<<40},
+		{sim.Campaign{}, "abcdef1234567", 0xabcdef1234567, 0xabcdef1234567 + 99},
+		{sim.Campaign{Budget: time.Minute}, "abcdef1234567", 0xabcdef1234567, 0xabcdef1234567 + 1<<40},
 	} {
 		require.NoError(t, campaignSeeds(&c.campaign, c.seeds))
 		require.Equal(t, [2]uint64{c.from, c.to}, [2]uint64{c.campaign.From, c.campaign.To}, c.seeds)

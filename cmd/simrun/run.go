@@ -115,7 +115,7 @@ comes first. Where --seeds names no last one, those two alone end it.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&seeds, "seeds", "", "seeds to run: FROM..TO, FROM+COUNT, one number, or a commit hash, which stands for 100 seeds of its own; 1..100 if empty")
+	f.StringVar(&seeds, "seeds", "", "seeds to run: FROM..TO, FROM+COUNT, one number, or a commit hash (its first 13 digits at least), which stands for 100 seeds of its own; 1..100 if empty")
 	f.DurationVar(&campaign.Budget, "budget", 0, "begin no seed after this much time")
 	f.IntVar(&campaign.Plateau, "until-plateau", 0, "begin no other seed once so many in a row have reached no mark, no mark so often, and no two marks together for the first time")
 	f.StringVar(&plans, "plans", "", "what seeds are expanded to: beyond (damage without bounds), transactions (somebody makes them), five (five brokers, every kind of fault); empty: clusters, workloads and faults of every kind")
