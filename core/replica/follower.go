@@ -20,12 +20,13 @@ type follower struct {
 	start    record.Offset // the leader's log start
 	attempts int           // answers in a row that were errors
 
-	moved   bool   // in from.moved
-	reports bool   // in from.progress
-	delayed bool   // in from.delayed
-	parked  bool   // waits for its turn to state its position; see pace.go
-	asked   int32  // bytes of pace.asked
-	stated  uint32 // the fetch that stated the position last
+	moved       bool   // in from.moved
+	reports     bool   // in from.progress
+	delayed     bool   // in from.delayed
+	parked      bool   // waits for its turn to state its position; see pace.go
+	asked       int32  // bytes of pace.asked that the position stated last asks for
+	askedBefore int32  // and those of the one before, which may still be answered
+	stated      uint32 // the fetch that stated the position last
 }
 
 // follow begins to copy from the leader of the state.
@@ -88,7 +89,7 @@ func (f *follower) hear(m *Manager, now message.Now, sequence uint32, news *mess
 	f.attempts = 0
 	f.r.admit(out)
 	if len(news.Records) > 0 {
-		f.copy(m, now, news.Records, out)
+		f.copy(m, now, sequence, news.Records, out)
 	}
 	f.raise(m, news.HighWatermark, out)
 	f.start = max(f.start, news.LogStart)
@@ -132,9 +133,9 @@ func (f *follower) startAnew(m *Manager, news *message.ReplicaFetchedPartition, 
 // copy appends what the leader has sent. Every byte of it is checked; what does
 // not continue this log, or cannot come from this leadership, is left out and
 // asked for again.
-func (f *follower) copy(m *Manager, now message.Now, records []byte, out *Out) {
+func (f *follower) copy(m *Manager, now message.Now, sequence uint32, records []byte, out *Out) {
 	r := f.r
-	m.pace.spend(m, now, r, len(records))
+	m.pace.spend(m, now, r, sequence, len(records))
 	f.startWithBatch(m, records, out)
 	end, last := r.log.End(), r.log.LastEpoch()
 	headers := m.headers[:0]

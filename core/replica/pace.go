@@ -66,9 +66,13 @@ func (p *pace) refill(now message.Time) {
 	p.tokens, p.parts, p.at = p.burst(), 0, now
 }
 
-// spend notes what came for a replica that is being added.
-func (p *pace) spend(m *Manager, now message.Now, r *replica, bytes int) {
-	p.settle(r)
+// spend notes what came for a replica that is being added, with the answer to a fetch.
+// When that fetch is older than the position stated last, what the position asks for is
+// yet to come.
+func (p *pace) spend(m *Manager, now message.Now, r *replica, sequence uint32, bytes int) {
+	if sequence >= r.follow.stated {
+		p.settle(r)
+	}
 	if p.rate == 0 || !r.beingAdded(m) {
 		return
 	}
@@ -102,7 +106,7 @@ func (p *pace) parks(m *Manager, r *replica) bool {
 // fit. However many ask before the first has its answer, all of them together ask for
 // no more than there is, but for the one batch that each may be given in any case.
 func (p *pace) share(m *Manager, now message.Now, r *replica) int32 {
-	p.settle(r)
+	p.restate(r)
 	if p.rate == 0 || !r.beingAdded(m) {
 		return 0
 	}
@@ -113,11 +117,36 @@ func (p *pace) share(m *Manager, now message.Now, r *replica) int32 {
 	return int32(most)
 }
 
-// settle ends what a replica has asked for: it has come, is asked for anew, or will
+// restate begins a new statement of a replica's position. What the one before asks for
+// may still come, and counts until then, when a fetch is with the leader.
+func (p *pace) restate(r *replica) {
+	f := r.follow
+	if len(f.from.asked) == 0 || f.asked == 0 {
+		p.settle(r)
+		return
+	}
+	f.askedBefore, f.asked = f.asked, 0
+	f.from.restated = append(f.from.restated, f)
+}
+
+// overtaken ends what positions ask for that were stated anew in a fetch that is with
+// the leader, when the fetch before that one has its answer: from now on answers are
+// about the newer ones.
+func (p *pace) overtaken(from *puller) {
+	for _, f := range from.restated {
+		p.asked -= int64(f.askedBefore)
+		f.askedBefore = 0
+	}
+	clear(from.restated)
+	from.restated = from.restated[:0]
+}
+
+// settle ends all that a replica has asked for: it has come, is asked for anew, or will
 // not come.
 func (p *pace) settle(r *replica) {
-	p.asked -= int64(r.follow.asked)
-	r.follow.asked = 0
+	f := r.follow
+	p.asked -= int64(f.asked) + int64(f.askedBefore)
+	f.asked, f.askedBefore = 0, 0
 }
 
 // count keeps the number of replicas that are being added.

@@ -39,7 +39,7 @@ func (n *node) balance() {
 			sharers++
 		}
 		if r.follow != nil {
-			asked += int64(r.follow.asked)
+			asked += int64(r.follow.asked) + int64(r.follow.askedBefore)
 		}
 	}
 	require.Equal(n.w.t, [2]int64{sharers, asked}, [2]int64{n.m.pace.sharers, n.m.pace.asked}, "node %d: replicas being added, bytes asked for", n.id)
@@ -113,4 +113,47 @@ func TestAllThatAskBeforeTheFirstAnswerShareTheBurst(t *testing.T) {
 			require.Contains(t, w.parts[id].ISR, added.id)
 		}
 	}
+}
+
+// A replica that states its position once more, while the fetch that stated it before is
+// with the leader, may be given both answers: it must not ask for the same bytes twice.
+func TestAPositionStatedOnceMoreSharesTheBurstWithTheOneBefore(t *testing.T) {
+	const batches, burst = 100, 20
+	size := len(batch("0123456789", 1))
+	rate := int64(4 * burst * size)
+	w := newWorld(t, 2)
+	w.create(p0, message.TopicConfig{}, 1)
+	for range batches {
+		w.put(1, "0123456789")
+	}
+	w.pace(rate)
+	w.pass(message.Second)
+	added := w.node(2)
+	added.look()
+	w.held = func(x wire) bool { return x.to == added.id }
+	w.add(p0, added.id)
+	w.run()
+	added.do(func(m *Manager, now message.Now, out *Out) {
+		m.replicas[p0].follow.from.stale(m, m.replicas[p0], true)
+		m.finish(now, out)
+	})
+	w.run()
+	fetches := sent[*message.ReplicaFetch](added)
+	require.Len(t, fetches, 2, "both are with the leader")
+	var asked []int32
+	for _, f := range fetches {
+		require.Len(t, f.Partitions, 1)
+		asked = append(asked, f.Partitions[0].MaxBytes)
+	}
+	require.Equal(t, []int32{int32(burst * size), 1}, asked)
+	added.balance()
+
+	w.held = nil
+	w.run()
+	require.LessOrEqual(t, len(added.contents(p0))/size, burst+2)
+	w.pass(message.Duration(batches*size)*message.Second/message.Duration(rate) + message.Second)
+	require.Len(t, added.contents(p0), batches*size)
+	require.Contains(t, w.parts[p0].ISR, added.id)
+	require.Empty(t, added.m.replicas[p0].follow.from.restated)
+	require.Zero(t, added.m.pace.asked)
 }

@@ -24,7 +24,8 @@ type puller struct {
 	moved    []*replica // those whose position is to be stated
 	forget   []record.PartitionID
 	urgent   bool
-	progress []*replica // those whose flushed end is to be reported
+	progress []*replica  // those whose flushed end is to be reported
+	restated []*follower // those whose position both fetches that are with the leader may be about; see pace.go
 
 	pausing  bool  // before the session is opened anew
 	clock    timer // the end of that pause; else of the wait for an answer
@@ -177,6 +178,7 @@ func (p *puller) begin(m *Manager) {
 	p.open, p.epoch, p.sequence, p.expected = true, m.epoch, 0, 0
 	p.forget = nil
 	p.moved = p.moved[:0]
+	m.pace.overtaken(p)
 	for _, r := range p.parts {
 		m.pace.settle(r) // no answer comes in the session before
 		if r.follow.moved = !m.pace.parks(m, r); r.follow.moved {
@@ -289,6 +291,7 @@ func (m *Manager) ReplicaFetchReply(now message.Now, from message.NodeID, r *mes
 	}
 	p.expected++
 	p.answered(m, 1)
+	m.pace.overtaken(p)
 	p.attempts = 0
 	p.watch(m, now)
 	p.heat(m)
