@@ -6,6 +6,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/quorum"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
 
@@ -13,15 +14,24 @@ import (
 // other things does not leave undone for long what it can do. A move ends that has all
 // that it waits for, and a partition has a leader when one of those who may lead it is
 // in service. And a broker that shuts down and leads still, as nobody can take over, is
-// let go when it has waited for long enough.
+// let go when it has waited for long enough under one that has not lost its office
+// meanwhile.
 type promptDecisions struct {
 	blind
-	active  int32 // who decides, in which run of its process, since when
-	run     uint32
-	since   Span
+	office  office
+	since   Span // when that office began
 	version message.Version
 	undone  map[record.PartitionID]leftUndone
 	leaving map[message.NodeID]leftUndone
+}
+
+// office is one time for which a controller decides. Who loses its office and gets it
+// back has it in another term: in between nobody decides, and who waits for leave to
+// shut down begins to wait anew, as the controller keeps no note of that in its log.
+type office struct {
+	node int32
+	run  uint32 // of its process
+	term quorum.Term
 }
 
 // leftUndone is what could have been decided, since when, and how much was decided since.
@@ -35,9 +45,9 @@ type leftUndone struct {
 const (
 	promptly      = 5 * Second
 	promptEntries = 8
-	// Longer than a controller lets a broker wait for somebody to take over (5 s), also
-	// when it loses its office meanwhile, gets it back and begins to count anew.
-	letGo = 20 * Second
+	// Longer than a controller lets a broker wait for somebody to take over (5 s), with
+	// the heartbeats before and after that as late as they may be (a session each).
+	letGo = 15 * Second
 )
 
 func (*promptDecisions) Invariant() string { return "INV-34" }
@@ -50,21 +60,31 @@ func (o *promptDecisions) Stepped(w *World, n *Node, _ effect.Input, _ []effect.
 		return
 	}
 	o.version = image.Version()
-	active := w.nodes[max(0, w.book.meta.active)]
-	if active == nil || active.id != o.active || active.run != o.run || !active.up {
-		clear(o.undone)
-		clear(o.leaving)
-		o.since = w.now
-		if active != nil {
-			o.active, o.run = active.id, active.run
-		}
-	}
+	o.under(w.now, officeOf(w.nodes[max(0, w.book.meta.active)]))
 	for p := range image.Partitions() {
 		o.look(w, p, couldDecide(image, p))
 	}
 	for _, b := range image.Brokers() {
 		o.leaves(w, b.Node, b.ShuttingDown && !b.Fenced && image.Leads(b.Node) > 0)
 	}
+}
+
+// officeOf is the office of a controller; of one that is down it is that of nobody.
+func officeOf(n *Node) office {
+	if n == nil || !n.up || n.Core() == nil || n.Core().Controller() == nil {
+		return office{}
+	}
+	return office{n.id, n.run, n.Core().Controller().View().Quorum.Term}
+}
+
+// under takes in who decides. What the one before left undone is not held against it.
+func (o *promptDecisions) under(now Span, by office) {
+	if by == o.office && by != (office{}) {
+		return
+	}
+	clear(o.undone)
+	clear(o.leaving)
+	o.office, o.since = by, now
 }
 
 // leaves takes in whether a broker waits for leave to shut down.

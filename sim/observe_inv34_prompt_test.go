@@ -41,14 +41,22 @@ func TestABrokerThatIsNotLetGoIsRefused(t *testing.T) {
 			o.leaves(s.World, 2, true)
 		}
 	}
-	turns(11)
-	o.leaves(s.World, 2, false) // it was let go
-	turns(11)
-	clear(o.leaving) // another controller
-	turns(11)
+	for _, by := range []office{
+		{1, 1, 4},
+		{3, 1, 5}, // another controller
+		{3, 2, 5}, // another run of it
+		{3, 2, 6}, // it has lost its office, and has it back
+	} {
+		o.under(s.now, by)
+		turns(8)
+	}
 	s.passed()
+	o.leaves(s.World, 2, false) // it was let go
+	turns(8)
+	s.passed()
+	o.under(s.now, office{3, 2, 6}) // the same
 	turns(1)
-	s.refused("INV-34", "since node 2 wants to shut down, which was 22s ago")
+	s.refused("INV-34", "since node 2 wants to shut down, which was 16s ago")
 
 	o = &promptDecisions{}
 	o.leaves(s.World, 2, true)
