@@ -187,21 +187,27 @@ func Sum(fates []Fate, judged []Judged) Score {
 }
 
 func (s Score) String() string {
+	be := func(n int, was, were string) string {
+		if n == 1 {
+			return was
+		}
+		return were
+	}
 	out := fmt.Sprintf("%d killed, %d survived", s.Killed, s.Survived)
 	if n := s.Killed + s.Survived; n > 0 {
 		out += fmt.Sprintf(": %.1f%%", 100*float64(s.Killed)/float64(n))
 	}
 	if s.Unreached > 0 {
-		out += fmt.Sprintf("; %d of the survivors were never reached", s.Unreached)
+		out += fmt.Sprintf("; %d of the survivors %s never reached", s.Unreached, be(s.Unreached, "was", "were"))
 	}
 	if n := s.Killed + s.Survived - s.Equivalent; s.Equivalent > 0 && n > 0 {
-		out += fmt.Sprintf("; %d of the survivors are equivalent, %.1f%% of the others killed", s.Equivalent, 100*float64(s.Killed)/float64(n))
+		out += fmt.Sprintf("; %d of the survivors %s equivalent, %.1f%% of the others killed", s.Equivalent, be(s.Equivalent, "is", "are"), 100*float64(s.Killed)/float64(n))
 	}
 	if s.Unfit > 0 {
 		out += fmt.Sprintf("; %d could not be hunted", s.Unfit)
 	}
 	if s.Open > 0 {
-		out += fmt.Sprintf("; %d are still to be hunted", s.Open)
+		out += fmt.Sprintf("; %d %s still to be hunted", s.Open, be(s.Open, "is", "are"))
 	}
 	return out
 }

@@ -190,7 +190,7 @@ func TestTheScoreLeavesOutWhatIsEquivalent(t *testing.T) {
 		{Mutant: Mutant{Mutation: Mutation{File: "core/j.go"}}},
 	}
 	judged := []Judged{{Mutation: moved, Verdict: Equivalent, Why: "a is never b"}}
-	require.Equal(t, "1 killed, 3 survived: 25.0%; 1 of the survivors were never reached; 1 of the survivors are equivalent, 33.3% of the others killed; 1 could not be hunted; 1 are still to be hunted", Sum(fates, judged).String())
+	require.Equal(t, "1 killed, 3 survived: 25.0%; 1 of the survivors was never reached; 1 of the survivors is equivalent, 33.3% of the others killed; 1 could not be hunted; 1 is still to be hunted", Sum(fates, judged).String())
 
 	var page strings.Builder
 	MutationSection(&page, &Sample{Seed: 7, Dirs: []string{"core", "storage"}, Budget: 50, Fates: fates}, judged)

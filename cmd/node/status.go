@@ -96,5 +96,12 @@ func summarize(m *message.MetadataReply) clusterSummary {
 }
 
 func (s clusterSummary) complaint() string {
-	return fmt.Sprintf("%d nodes are fenced, %d partitions are offline, %d are short of replicas", s.fenced, s.offline, s.thin)
+	are := func(n int, one, more string) string {
+		if n == 1 {
+			return "1 " + one + "is"
+		}
+		return fmt.Sprintf("%d %sare", n, more)
+	}
+	return fmt.Sprintf("%s fenced, %s offline, %s short of replicas",
+		are(s.fenced, "node ", "nodes "), are(s.offline, "partition ", "partitions "), are(s.thin, "", ""))
 }

@@ -120,7 +120,7 @@ func printCrashes(r *sim.CrashReport, again bool, save string) error {
 		if err := sim.Failed(f.Plan, f.Result, codeVersion(), os.Getenv(bugVariable)).Save(path); err != nil {
 			return err
 		}
-		fmt.Printf("FAILED in %d worlds, class %s\n", f.Count, f.Result.Class)
+		fmt.Printf("FAILED in %s, class %s\n", counted(f.Count, "world"), f.Result.Class)
 		for k := range f.Plan.Exact {
 			x := &f.Plan.Exact[k]
 			fmt.Printf("  power     %s; left: %s\n", x.String(), tellLeft(x))

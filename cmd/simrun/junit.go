@@ -114,7 +114,7 @@ func junitClasses(r *sim.Report) (cases []junitCase) {
 			}
 		}
 		if kinds > 0 {
-			p := &junitProblem{Message: fmt.Sprintf("%d runs failed in %d ways", runs, kinds), Type: string(class)}
+			p := &junitProblem{Message: fmt.Sprintf("%s failed in %s", counted(runs, "run"), counted(kinds, "way")), Type: string(class)}
 			if class == sim.Broken {
 				c.Error = p
 			} else {
@@ -135,7 +135,7 @@ func junitFailures(r *sim.Report) (cases []junitCase) {
 	for i := range r.Failures {
 		f := &r.Failures[i]
 		var text strings.Builder
-		fmt.Fprintf(&text, "failed %d times, seeds %v\n", f.Count, f.Seeds)
+		fmt.Fprintf(&text, "failed %s, seeds %v\n", counted(f.Count, "time"), f.Seeds)
 		printFailureTo(&text, bugOf(r), f.First, planName(f.First))
 		p := &junitProblem{Message: f.First.Failure.Sentence, Type: string(f.Class), Text: text.String()}
 		c := junitCase{Class: "simrun." + string(f.Class), Name: f.Fingerprint, Time: seconds(time.Duration(f.First.Stats.Virtual))}
@@ -155,7 +155,7 @@ func junitMarks(r *sim.Report) (cases []junitCase) {
 		if m.Count == 0 {
 			c.Failure = &junitProblem{Message: "never reached: the campaign does not test it", Type: "mark"}
 		} else {
-			c.Output = fmt.Sprintf("reached %d times\n", m.Count)
+			c.Output = fmt.Sprintf("reached %s\n", counted(int(m.Count), "time"))
 		}
 		cases = append(cases, c)
 	}

@@ -50,7 +50,7 @@ func TestJUnitTellsPartsClassesFailuresAndMarks(t *testing.T) {
       <system-out>code c0ffee: 0 runs, 0 void, 0 failed&#xA;</system-out>
     </testcase>
     <testcase classname="simrun.class" name="safety" time="0.000">
-      <failure message="4 runs failed in 1 ways" type="safety"></failure>
+      <failure message="4 runs failed in 1 way" type="safety"></failure>
     </testcase>
     <testcase classname="simrun.class" name="liveness" time="0.000"></testcase>
     <testcase classname="simrun.class" name="nondeterminism" time="0.000"></testcase>
@@ -89,6 +89,8 @@ func TestJUnitBearsAnyText(t *testing.T) {
 	var read junitSuites
 	require.NoError(t, xml.Unmarshal(b, &read))
 	require.Equal(t, 2, read.Errors)
+	require.Contains(t, string(b), `"1 run failed in 1 way"`)
+	require.Contains(t, string(b), "failed 1 time, seeds")
 }
 
 func TestACampaignHasALastSeedOrSomethingElseThatEndsIt(t *testing.T) {

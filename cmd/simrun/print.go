@@ -21,7 +21,7 @@ func codeVersion() string { return tape.Code() }
 func printReport(r *sim.Report) {
 	for i := range r.Failures {
 		f := &r.Failures[i]
-		fmt.Printf("FAILED %d times, class %s\n", f.Count, f.Class)
+		fmt.Printf("FAILED %s, class %s\n", counted(f.Count, "time"), f.Class)
 		printFailureTo(os.Stdout, bugOf(r), f.First, planName(f.First))
 		fmt.Printf("  seeds     %v\n\n", f.Seeds)
 	}
@@ -62,6 +62,14 @@ code        %s
 	if bug := bugOf(r); bug != "" {
 		fmt.Printf("bug         %s, planted\n", bug)
 	}
+}
+
+// counted is a number of things, each of which is called one: "1 time", "2 times".
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // codeOf is the commit that a report was made by.
