@@ -363,7 +363,14 @@ func (a *atlas) damage(n *Node, path string) {
 // found notes what recovery says of a damaged log. It cuts at the first damage
 // that it sees; damage further down, in segments that a checkpoint spares it the
 // reading of, stays until a read meets it.
+//
+// A copy that was elected uncleanly counts as soon as it leads, while its disk has the
+// repair still to carry out. When the power goes before that, the damage is there after
+// the next start as it was before, and the copy does not count once more.
 func (a *atlas) found(node int32, log *effect.RecoveredLog) {
+	if ail := &a.ails[node]; ail.scars[log.ID] {
+		ail.owed[log.ID] = true
+	}
 	if !a.hitBelow(node, log.ID, log.End, log.Damage) {
 		a.mends(node, log.ID)
 	}

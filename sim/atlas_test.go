@@ -202,6 +202,56 @@ func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
 	require.True(t, s.atlas.sound(3, part))
 }
 
+// A copy that was let lead uncleanly counts, and no longer when the power goes before its
+// disk has made the damage good: the next start finds it once more, and nobody counts on
+// what the node then gives up.
+func TestDamageThatIsFoundOnceMoreDoesNotCount(t *testing.T) {
+	s, state := mapped(t)
+	image := s.newest()
+	require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{
+		Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: s.nodes[3].incarnation}}))
+	inSync := func(nodes ...message.NodeID) {
+		next := *state
+		next.ISR = nodes
+		s.book.part(part).state = &next
+		s.atlas.follow(&next)
+	}
+	a := batch(0, 1, "a")
+	r := s.holds(3, a)
+	r.part.committed, r.part.high = []record.Header{header(a)}, 1
+	reset := func() {
+		e := effect.Reset{Log: part, Cut: r.cut + 1}
+		s.cuts(3, e)
+		(&nothingCut{}).Stepped(s.World, s.nodes[3], nil, []effect.Effect{e})
+	}
+	again := &effect.RecoveredLog{ID: part, End: 1, Damage: "the checkpoint cannot be read"}
+
+	s.atlas.damage(s.nodes[3], "5-0/checkpoint")
+	s.atlas.found(3, again)
+	inSync(1, 2)
+	inSync(3)
+	require.True(t, s.atlas.clean(3, part))
+	reset()
+	s.refused("INV-4", "drops the batch at 0, which is committed")
+
+	inSync(3)
+	s.atlas.found(3, again)
+	require.False(t, s.atlas.clean(3, part))
+	inSync(3)
+	require.False(t, s.atlas.clean(3, part), "that was before the controller knew")
+	inSync(1)
+	reset()
+	s.passed()
+	inSync(1, 3)
+	require.True(t, s.atlas.clean(3, part))
+	reset()
+	s.refused("INV-4", "drops the batch at 0, which is committed")
+
+	s.atlas.ails[3].scars = nil // the disk has written the checkpoint
+	s.atlas.found(3, again)
+	require.True(t, s.atlas.clean(3, part), "nothing of it is there any more: a recovery that complains is wrong")
+}
+
 // A copy that was given up counts again when the run that gave it up is back in
 // the in-sync set, under whatever number that run registers at last. A change that
 // was under way when the node died names its earlier run: that is no return.
