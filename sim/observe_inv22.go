@@ -183,12 +183,9 @@ func otherLeadership(w *World, n *Node, request message.Request, m *message.Fetc
 		return
 	}
 	for i := range m.Partitions {
-		named := asked.Partitions[i].LeaderEpoch
-		if m.Partitions[i].Code != message.None || named == record.NoLeaderEpoch {
-			continue
-		}
-		if epoch, other := leadsOtherwise(w, n, m.Partitions[i].ID, named); other {
-			w.fail("INV-22", n.id, "a reader of another leadership is served", "node %d serves partition %s under leader epoch %d to a reader that named epoch %d", n.id, m.Partitions[i].ID, epoch, named)
+		p, named := &m.Partitions[i], asked.Partitions[i].LeaderEpoch
+		if epoch, other := leadsOtherwise(w, n, p.ID, p.Code, named); other {
+			w.fail("INV-22", n.id, "a reader of another leadership is served", "node %d serves partition %s under leader epoch %d to a reader that named epoch %d", n.id, p.ID, epoch, named)
 			return
 		}
 	}
@@ -203,20 +200,20 @@ func epochAsked(w *World, n *Node, request message.Request, m *message.OffsetFor
 		return
 	}
 	for i := range m.Partitions {
-		named := asked.Partitions[i].LeaderEpoch
-		if m.Partitions[i].Code != message.None || named == record.NoLeaderEpoch {
-			continue
-		}
-		if epoch, other := leadsOtherwise(w, n, m.Partitions[i].ID, named); other {
-			w.fail("INV-22", n.id, "another leadership tells where an epoch ends", "node %d, which leads partition %s in epoch %d, tells a reader that named epoch %d where epoch %d ends", n.id, m.Partitions[i].ID, epoch, named, asked.Partitions[i].Epoch)
+		p, named := &m.Partitions[i], asked.Partitions[i].LeaderEpoch
+		if epoch, other := leadsOtherwise(w, n, p.ID, p.Code, named); other {
+			w.fail("INV-22", n.id, "another leadership tells where an epoch ends", "node %d, which leads partition %s in epoch %d, tells a reader that named epoch %d where epoch %d ends", n.id, p.ID, epoch, named, asked.Partitions[i].Epoch)
 			return
 		}
 	}
 }
 
-// leadsOtherwise says whether a node that answers for a partition leads it in another
-// epoch than the one named, and in which.
-func leadsOtherwise(w *World, n *Node, id record.PartitionID, named record.LeaderEpoch) (record.LeaderEpoch, bool) {
+// leadsOtherwise says whether a node that answers for a partition, and does not refuse,
+// leads it in another epoch than the one that the reader named, if any, and in which.
+func leadsOtherwise(w *World, n *Node, id record.PartitionID, code message.Code, named record.LeaderEpoch) (record.LeaderEpoch, bool) {
+	if code != message.None || named == record.NoLeaderEpoch {
+		return 0, false
+	}
 	r := w.book.replica(n.id, id)
 	// One that ends in this very step may have answered before it ended.
 	ended := slices.Contains(w.book.touched, r) && r.was.epoch == named

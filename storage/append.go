@@ -19,7 +19,7 @@ func (p *partition) append(a effect.Append) error {
 	if err := p.put(a); err != nil {
 		return err
 	}
-	if p.store.handles.crowded() {
+	if p.store.handles.crowded(0) {
 		return p.flush()
 	}
 	return nil

@@ -66,18 +66,11 @@ func (c *handles) take(s *segment) (*handle, error) {
 	return h, nil
 }
 
-// crowded says that about as many files are in use as may be.
-func (c *handles) crowded() bool {
+// crowded says that about as many files are in use as may be, with so many more.
+func (c *handles) crowded(more int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.busy > c.most/2
-}
-
-// almostCrowded says that it may be crowded once an append has opened its file.
-func (c *handles) almostCrowded() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.busy+1 > c.most/2
+	return c.busy+more > c.most/2
 }
 
 // adopt is take for a file that was just created.

@@ -276,7 +276,7 @@ func (s *Store) Waits(a effect.Append) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.damage != nil || p.mustRoll(a) || s.handles.almostCrowded()
+	return p.damage != nil || p.mustRoll(a) || s.handles.crowded(1)
 }
 
 // Guarded is the number of bytes from the start of a file in which damage is

@@ -102,22 +102,20 @@ func missingShards(parts []sim.Part) (missing []string) {
 		from, to uint64
 		shards   int
 	}
+	var campaigns []campaign
 	have := map[campaign]map[int]bool{}
 	for i := range parts {
 		p := &parts[i]
 		c := campaign{p.From, p.To, p.Shards}
-		first := have[c] == nil
-		if first {
-			have[c] = map[int]bool{}
-			for k := range parts[i:] {
-				if q := &parts[i+k]; c == (campaign{q.From, q.To, q.Shards}) {
-					have[c][q.Shard] = true
-				}
-			}
+		if have[c] == nil {
+			campaigns, have[c] = append(campaigns, c), map[int]bool{}
 		}
-		for shard := 1; first && p.Shards > 1 && shard <= p.Shards; shard++ {
+		have[c][p.Shard] = true
+	}
+	for _, c := range campaigns {
+		for shard := 1; c.shards > 1 && shard <= c.shards; shard++ {
 			if !have[c][shard] {
-				missing = append(missing, fmt.Sprintf("%d/%d", shard, p.Shards))
+				missing = append(missing, fmt.Sprintf("%d/%d", shard, c.shards))
 			}
 		}
 	}
