@@ -49,8 +49,10 @@ func (c *chaos) committed(u *user, asked *message.CommitOffsets, reply *message.
 		case i >= len(asked.Offsets):
 		case p.Code == message.None && asked.Offsets[i].LeaderEpoch == noSuchEpoch:
 			u.world.fail("INV-10", 0, "a position of an epoch that never was is taken", "client %d commits position %d of partition %s, behind a record of leader epoch %d, and is told that it is stored", u.plan.ID, asked.Offsets[i].Offset, p.ID, noSuchEpoch)
+			u.world.aboutCommit(asked.Group, p.ID, asked.Offsets[i].Offset)
 		case asked.Offsets[i].Offset >= 0 && p.Code == message.OffsetOutOfRange:
 			u.world.fail("INV-10", 0, "a position is refused that is one", "client %d commits position %d of partition %s and is told that it is out of range", u.plan.ID, asked.Offsets[i].Offset, p.ID)
+			u.world.aboutCommit(asked.Group, p.ID, asked.Offsets[i].Offset)
 		}
 	}
 }

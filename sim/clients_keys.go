@@ -31,7 +31,8 @@ func (p *producer) keyed(u *user, key string, at *client.Published) {
 			return
 		}
 	}
-	u.world.fail("INV-9", 0, "a key goes to another partition than with other clients", "client %d sent key %q to partition %d of %q, which has %d partitions", u.plan.ID, key, at.ID.Index, topic.Name, len(topic.Partitions))
+	u.world.fail("INV-9", 0, "a key goes to another partition than with other clients", "client %d sent key %q to partition %d of topic %q, which has %d partitions", u.plan.ID, key, at.ID.Index, topic.Name, len(topic.Partitions))
+	u.world.aboutRecord(at.ID, at.Offset)
 }
 
 // partitionsAtFirst is how many partitions a topic of the plan begins with.

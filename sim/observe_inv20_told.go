@@ -4,6 +4,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // toldAsCommitted is INV-20 towards clients: what a broker tells of the cluster
@@ -39,6 +40,7 @@ func (o *toldAsCommitted) compare(w *World, n *Node, image *metadata.Image, m *m
 			p := &m.Topics[i].Partitions[k]
 			if int(p.Index) >= len(t.Partitions) {
 				w.fail("INV-20", n.id, "a partition is told that there is not", "node %d tells of partition %d of topic %q, which has %d", n.id, p.Index, t.Name, len(t.Partitions))
+				w.aboutRecord(record.PartitionID{Topic: t.ID, Index: p.Index}, -1)
 				return
 			}
 			is := t.Partitions[p.Index]

@@ -67,7 +67,6 @@ func (o *oneOwner) judge(w *World, n *Node, each func(func(int32, group.Owner) b
 		at := claim{owner.Group, owner.Partition}
 		if other, ok := o.owners[at]; ok && other != owner.Member {
 			w.fail("INV-21", n.id, "two members may commit one partition", "the coordinator on node %d would accept commits for partition %s in group %q from member %q and from member %q", n.id, owner.Partition, owner.Group, other, owner.Member)
-			w.aboutCommit(owner.Group, owner.Partition, -1)
 			return false
 		}
 		o.owners[at] = owner.Member

@@ -113,6 +113,9 @@ func (of *coordinating) compare(w *World, n *Node, r *replicaBook) bool {
 	}
 	if got, ok := of.digest(c, shard); ok {
 		of.judge(w, n, shard, got, n.drive.all(r.part.id, v.Start, v.HighWatermark))
+		if w.failure != nil {
+			w.aboutRecord(r.part.id, -1)
+		}
 	}
 	return true
 }

@@ -247,6 +247,7 @@ func (o *committedOffsets) inTurn(w *World, n *Node, asked *message.CommitOffset
 	case again && w.deposedFromShard(n, asked.Group):
 	case asked.Number < last.number && last.at < came && !o.wiped[asked.Group].may(last.came) && !w.shardGivenUp(asked.Group):
 		w.fail("INV-24", n.id, "a commit is taken out of its turn", "node %d takes commit %d of member %q of group %q for partition %s, although it had come after commit %d was acknowledged", n.id, asked.Number, asked.Member, asked.Group, id, last.number)
+		w.aboutCommit(asked.Group, id, -1)
 	case !again:
 		last.told = slices.Insert(last.told, place, asked.Number)
 		o.turns[at] = last

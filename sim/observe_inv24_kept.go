@@ -139,7 +139,6 @@ func (o *committedOffsets) removed(w *World, n *Node, r *positionRecord) {
 	keep := w.plan.Timing.OffsetRetention
 	if keep == 0 {
 		w.fail("INV-24", n.id, "a position goes that stays for ever", "shard %s removes at offset %d what group %q has committed for partition %s, although nobody asked for that", r.shard.part.id, r.at, r.Group, r.Partition)
-		w.aboutCommit(r.Group, r.Partition, -1)
 		return
 	}
 	certain, heard := o.used.last(r)
@@ -148,10 +147,8 @@ func (o *committedOffsets) removed(w *World, n *Node, r *positionRecord) {
 	switch {
 	case known && early(since.wrote):
 		w.fail("INV-24", n.id, "a position goes that was committed lately", "shard %s removes at offset %d what group %q has committed for partition %s, %d ms after it was; positions are kept for %d ms", r.shard.part.id, r.at, r.Group, r.Partition, (r.wrote-since.wrote)/Millisecond, keep/Millisecond)
-		w.aboutCommit(r.Group, r.Partition, -1)
 	case early(certain):
 		w.fail("INV-24", n.id, "positions go before their time", "shard %s removes at offset %d what group %q has committed for partition %s, %d ms after the group had a member; positions are kept for %d ms", r.shard.part.id, r.at, r.Group, r.Partition, (r.wrote-certain)/Millisecond, keep/Millisecond)
-		w.aboutCommit(r.Group, r.Partition, -1)
 	case early(heard): // who asks may find that it is gone
 		o.begin()
 		o.lapsed[r.Group] = max(o.lapsed[r.Group], r.step)

@@ -87,7 +87,6 @@ func (o *pendingPositions) told(w *World, n *Node, by caller, m *message.FetchOf
 		got, at := &m.Offsets[i], claim{asked.Group, m.Offsets[i].ID}
 		if !s.said(at, got.Offset, by.since) {
 			w.fail("INV-25", n.id, "a group is told a position that is not stored", "node %d tells group %q the position %d for partition %s, which was not stored at any time since it was asked", n.id, asked.Group, got.Offset, got.ID)
-			w.aboutCommit(asked.Group, got.ID, got.Offset)
 			return
 		}
 		waits := func(p pendingAt) bool {

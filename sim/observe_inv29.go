@@ -98,6 +98,7 @@ func (o *lastingFences) committed(w *World, n *Node, b *transactionsBook) {
 			return
 		case r.Kind == group.Pends && r.Epoch < r.fence.epoch:
 			w.fail("INV-29", n.id, "a position of a fenced producer is taken", "shard %s has at offset %d a position of group %q of producer %d in epoch %d, behind a marker that begins epoch %d", r.shard.part.id, r.at, r.Group, r.ID, r.Epoch, r.fence.epoch)
+			w.aboutPosition(r)
 			return
 		}
 	}

@@ -81,5 +81,6 @@ func (o *betweenEnds) committed(w *World, n *Node, h *decidedBatch) {
 func (o *betweenEnds) pends(w *World, n *Node, b *transactionsBook, r *positionRecord) {
 	if who := (txn.Identity{ID: r.ID, Epoch: r.Epoch}); !b.takesPart(who, r.shard.part.id) && !b.producerAdrift(w, who.ID) {
 		w.fail("INV-31", n.id, "a position of a transaction that its shard has no part in", "shard %s has at offset %d a position of group %q in a transaction of producer %d, epoch %d, but no coordinator has committed that the shard takes part in it", r.shard.part.id, r.at, r.Group, r.ID, r.Epoch)
+		w.aboutPosition(r)
 	}
 }

@@ -30,9 +30,11 @@ func (r *Recording) List(p *Plan) *Plan {
 	return c
 }
 
-// Script returns a copy of a plan in which a script decides what chance has
-// decided in a run of it. Weather that the script decides about is taken off.
-func (r *Recording) Script(p *Plan) *Plan {
+// InStep returns a copy of a plan in which a script decides what chance has
+// decided in a run of it. The weather stays: what the script decides about is drawn
+// all the same, so that everything that is drawn behind it, jitter above all, is what
+// it was in that run. It is the same run as long as the code is the same.
+func (r *Recording) InStep(p *Plan) *Plan {
 	c := p.Copy()
 	c.Script = &Script{slices.Clone(r.Decisions)}
 	if c.Script.Decisions == nil {
@@ -41,6 +43,13 @@ func (r *Recording) Script(p *Plan) *Plan {
 	for i := range c.Script.Decisions {
 		c.Script.Decisions[i].at = 0 // of this run only
 	}
+	return c
+}
+
+// Script is InStep with the weather taken off that the script decides about: a plan
+// with less in it, whose jitter may fall otherwise.
+func (r *Recording) Script(p *Plan) *Plan {
+	c := r.InStep(p)
 	n, d := &c.Network, &c.Disk
 	n.Tail, n.TailScale, n.Reset, n.Stale, n.Lose, n.Duplicate, n.Reorder = 0, 0, 0, 0, 0, 0, 0
 	d.FlushTail, d.TailScale, d.TornShare, d.LossyShare = 0, 0, 0, 0

@@ -35,12 +35,13 @@ func Failed(p *Plan, r *Result, code, bug string) *Plan {
 }
 
 // Scripted returns a copy of a saved plan in which its script decides in place of
-// chance; the plan itself if it has none.
+// chance, which the code that it was saved by plays as it did then; the plan itself if
+// it has none.
 func (p *Plan) Scripted() *Plan {
 	if p.Saved == nil || p.Saved.Script == nil {
 		return p
 	}
-	return (&Recording{Decisions: p.Saved.Script.Decisions}).Script(p)
+	return (&Recording{Decisions: p.Saved.Script.Decisions}).InStep(p)
 }
 
 // Fails says in what a result differs from what a plan did when it was saved;

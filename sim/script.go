@@ -2,9 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tamarack-mq/tamarack/core/chance"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
@@ -283,7 +285,10 @@ func (d *decider) death(n *Node, kind FaultKind, drawn death, inside int64) (dea
 	return drawn, inside
 }
 
-// powerCut cuts the power of a disk: as drawn, or as the script says.
+// powerCut cuts the power of a disk: as drawn, or as the script says. What is drawn
+// is drawn in either case, so that what comes after it is drawn as ever; and where the
+// script says the same, it is left as it was drawn, to the bytes of torn pages, which no
+// script tells.
 func (d *decider) powerCut(n *Node) {
 	h := d.count(powerCuts, n.id)
 	if d.given == nil {
@@ -296,6 +301,11 @@ func (d *decider) powerCut(n *Node) {
 	if e := d.says(h, "leaves"); e != nil {
 		left = e.Left
 		d.note(h, Decision{Then: "leaves", Left: left})
+	}
+	again := chance.New(n.drive.chaos.State())
+	if slices.Equal(left, n.drive.disk.Clone().CrashTold(n.drive.chaos)) {
+		n.drive.disk.CrashTold(again)
+		return
 	}
 	if misfits := n.drive.disk.CrashTo(left); misfits > 0 && d.world.tracing {
 		d.world.tell("node %d: %d entries of what the script leaves on its disk fit nothing that was unsynced", n.id, misfits)

@@ -117,6 +117,29 @@ func TestARunBecomesAScript(t *testing.T) {
 	require.GreaterOrEqual(t, len(kinds), 8, "the seeds note decisions of every kind: %v", kinds)
 }
 
+// With the weather left on, what the script does not speak of is drawn as it was: the
+// script of a run is that run, to the bytes of torn pages.
+func TestAScriptInStepIsTheSameRun(t *testing.T) {
+	torn := 0
+	for seed := uint64(1); seed <= scriptedSeeds; seed++ {
+		given := NewPlan(seed)
+		free := Run(given, Options{Record: true})
+		plan := free.Recorded.InStep(given)
+		require.NoError(t, plan.Validate(), "seed %d", seed)
+		r := Run(plan, Options{})
+		require.Empty(t, r.Unreached, "seed %d", seed)
+		require.Nil(t, Compare(free, r), "seed %d", seed)
+		for i := range free.Recorded.Decisions {
+			if strings.Contains(free.Recorded.Decisions[i].String(), "~") {
+				torn++
+			}
+		}
+	}
+	require.Positive(t, torn, "a page was torn")
+}
+
+const scriptedSeeds = 12
+
 func TestAMomentReadsAsItIsTold(t *testing.T) {
 	w := newWorld(scripted(), Options{})
 	for _, when := range []string{

@@ -186,6 +186,7 @@ func (r *recorder) arrived(p *simnet.Packet) {
 	row.Name = carries(p)
 	if p.Msg != nil {
 		row.Parts, row.Group, row.Code = tell(p.Msg)
+		row.Transactional = transactionalOf(p.Msg)
 		if c := p.Cause; c >= 0 && r.run.Rows[c].Name == row.Name {
 			row.Text = r.run.Rows[c].Text // the same message
 		} else {

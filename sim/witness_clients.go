@@ -29,6 +29,9 @@ func (r *recorder) asks(u *user, o *openOp, op *history.Operation) {
 	if row.Text == "" {
 		row.Text = o.text
 	}
+	if o.what == opBegin || o.what == opEnd {
+		row.Transactional = u.plan.Transactional
+	}
 	r.open[o] = r.begins(row)
 }
 
@@ -54,7 +57,7 @@ func (r *recorder) answered(u *user, o *openOp, result *client.Result) {
 		Cause: r.now(), Begin: witness.None, Group: u.plan.Group, Text: describeResult(o, result),
 	}
 	if at, ok := r.open[o]; ok {
-		row.Begin = at
+		row.Begin, row.Transactional = at, r.run.Rows[at].Transactional
 		delete(r.open, o)
 	}
 	switch o.what {
@@ -80,6 +83,7 @@ func (r *recorder) answered(u *user, o *openOp, result *client.Result) {
 func (r *recorder) calls(u *user, node int, e *client.Call) {
 	row := witness.Row{Place: u.place(), Peer: witness.NodeAt(node), What: witness.Call, Name: e.Request.Kind().String(), Cause: r.now(), Text: describe(e.Request)}
 	row.Parts, row.Group, row.Code = tell(e.Request)
+	row.Transactional = transactionalOf(e.Request)
 	r.add(row)
 	r.counts = r.world.net.Counts
 }

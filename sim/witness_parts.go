@@ -25,17 +25,33 @@ func tell(m message.Message) (parts []witness.Part, group, code string) {
 		return owned(m.Assignment), "", codeOf(m.Code)
 	case *message.CommitOffsets:
 		return offsets(m.Offsets), m.Group, ""
+	case *message.CommitTransactionOffsets:
+		return offsets(m.Offsets), m.Group, ""
+	case *message.CommitTransactionOffsetsReply:
+		return toldOf(m.Offsets), "", codeOf(m.Code)
+	case *message.WriteMarkers:
+		return owned(m.Partitions), "", ""
+	case *message.WroteMarkers:
+		for i := range m.Results {
+			p := witness.NewPart(m.Results[i].ID)
+			p.Code = codeOf(m.Results[i].Code)
+			parts = append(parts, p)
+		}
+		return parts, "", ""
+	case *message.AddToTransaction:
+		return owned(m.Partitions), "", ""
+	case *message.AddedToTransaction:
+		return nil, "", codeOf(m.Code)
+	case *message.InitProducerIDReply:
+		return nil, "", codeOf(m.Code)
+	case *message.EndTransactionReply:
+		return nil, "", codeOf(m.Code)
 	case *message.FetchOffsets:
 		return owned(m.IDs), m.Group, ""
 	case *message.FetchOffsetsReply:
 		return offsets(m.Offsets), "", codeOf(m.Code)
 	case *message.CommitOffsetsReply:
-		for i := range m.Offsets {
-			p := witness.NewPart(m.Offsets[i].ID)
-			p.Code = codeOf(m.Offsets[i].Code)
-			parts = append(parts, p)
-		}
-		return parts, "", codeOf(m.Code)
+		return toldOf(m.Offsets), "", codeOf(m.Code)
 	case *message.AlterReassignments:
 		for i := range m.Partitions {
 			p := witness.NewPart(m.Partitions[i].ID)
@@ -52,11 +68,40 @@ func tell(m message.Message) (parts []witness.Part, group, code string) {
 		return parts, "", codeOf(m.Code)
 	case *message.FindCoordinator:
 		return nil, m.Group, ""
+	case *message.DescribeGroup:
+		return nil, m.Group, ""
+	case *message.DeleteGroup:
+		return nil, m.Group, ""
+	case *message.DeleteGroupReply:
+		return nil, "", codeOf(m.Code)
+	case *message.DeleteOffsets:
+		return owned(m.IDs), m.Group, ""
+	case *message.DeleteOffsetsReply:
+		return toldOf(m.Offsets), "", codeOf(m.Code)
 	case *message.ReplicaFetch, *message.ReplicaFetchReply, *message.ReplicaProgress,
 		*message.AlterPartition, *message.AlterPartitionReply, *message.MetadataPush:
 		return tellReplication(m)
 	}
 	return tellData(m), "", ""
+}
+
+// transactionalOf is the transactional id that a message is about; empty: none.
+func transactionalOf(m message.Message) string {
+	switch m := m.(type) {
+	case *message.Produce:
+		return m.TransactionalID
+	case *message.InitProducerID:
+		return m.TransactionalID
+	case *message.FindCoordinator:
+		return m.TransactionalID
+	case *message.CommitTransactionOffsets:
+		return m.TransactionalID
+	case *message.EndTransaction:
+		return m.TransactionalID
+	case *message.AddToTransaction:
+		return m.TransactionalID
+	}
+	return ""
 }
 
 func codeOf(c message.Code) string {
@@ -79,6 +124,16 @@ func offsets(list []message.GroupOffset) []witness.Part {
 	for i := range list {
 		parts[i] = witness.NewPart(list[i].ID)
 		parts[i].From = int64(list[i].Offset)
+	}
+	return parts
+}
+
+// toldOf is what a coordinator says of positions, one by one.
+func toldOf(list []message.CommittedOffset) []witness.Part {
+	parts := make([]witness.Part, len(list))
+	for i := range list {
+		parts[i] = witness.NewPart(list[i].ID)
+		parts[i].Code = codeOf(list[i].Code)
 	}
 	return parts
 }

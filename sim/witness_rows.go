@@ -106,6 +106,7 @@ func (r *recorder) gaveOut(n *Node, e effect.Effect) {
 	case effect.Send:
 		row.What, row.Peer, row.Name = witness.Send, witness.NodeAt(int(e.To)), e.Msg.Kind().String()
 		row.Parts, row.Group, row.Code = tell(e.Msg)
+		row.Transactional = transactionalOf(e.Msg)
 		row.Text = describe(e.Msg)
 	case effect.Reply:
 		row.What, row.Name, row.Begin = witness.Reply, e.Msg.Kind().String(), witness.None
@@ -116,7 +117,7 @@ func (r *recorder) gaveOut(n *Node, e effect.Effect) {
 		row.Parts, row.Group, row.Code = tell(e.Msg)
 		if row.Begin >= 0 {
 			asked := &r.run.Rows[row.Begin]
-			row.Group = asked.Group
+			row.Group, row.Transactional = asked.Group, asked.Transactional
 			fillRanges(row.Parts, asked.Parts)
 		}
 		row.Text = describe(e.Msg)

@@ -217,7 +217,7 @@ func (w *World) fail(invariant string, node int32, cause, format string, args ..
 	}
 	w.failure = &Failure{
 		Invariant: invariant, Sentence: fmt.Sprintf(format, args...), Cause: cause,
-		Event: w.stats.Events, Time: w.now, Node: int(node), Subject: subjectOf(args),
+		Event: w.stats.Events, Time: w.now, Node: int(node), Subject: subjectOf(format, args),
 	}
 	if w.witness != nil {
 		w.witness.broke(w.failure)

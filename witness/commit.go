@@ -85,7 +85,7 @@ func holds(steps []Step, row int) bool {
 func (r *Run) lastCommit(group string, id record.PartitionID, offset int64) (request, reply int) {
 	for i := len(r.Rows) - 1; i >= 0; i-- {
 		row := &r.Rows[i]
-		if row.What != Reply || row.Name != "CommitOffsetsReply" || row.Group != group || row.Begin < 0 || row.Code != "" {
+		if row.What != Reply || row.Name != "CommitOffsetsReply" && row.Name != "CommitTransactionOffsetsReply" || row.Group != group || row.Begin < 0 || row.Code != "" {
 			continue
 		}
 		for _, p := range row.Parts {

@@ -160,6 +160,9 @@ func (l *life) appended(i int, row *Row, p *Part) {
 			from = " for " + step.Peer.Words()
 		case Recv:
 			from = " as it came from " + step.Peer.Words()
+			if step.Name != "ReplicaFetchReply" {
+				from = fmt.Sprintf(" because of %s from %s", step.Name, step.Peer.Words())
+			}
 		}
 	}
 	if l.born && p.Epoch != l.epoch {

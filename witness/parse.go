@@ -46,6 +46,23 @@ func (r *Run) topicNames() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
+// KnowsTransactional refuses a transactional id that nobody names in this run, and says
+// which there are.
+func (r *Run) KnowsTransactional(id string) error {
+	ids := map[string]bool{}
+	for i := range r.Rows {
+		ids[r.Rows[i].Transactional] = true
+	}
+	delete(ids, "")
+	switch {
+	case ids[id]:
+		return nil
+	case len(ids) == 0:
+		return fmt.Errorf("there is no transactional id %s in this run: it has none", id)
+	}
+	return fmt.Errorf("there is no transactional id %s in this run; it has %s", id, strings.Join(slices.Sorted(maps.Keys(ids)), ", "))
+}
+
 // KnowsGroup refuses a group that nobody names in this run, and says which there are.
 func (r *Run) KnowsGroup(group string) error {
 	groups := map[string]bool{}

@@ -43,10 +43,17 @@ type Failure struct {
 // Subject is what a question, or a failure, is about. Zero values and Offset
 // None: not about any.
 type Subject struct {
-	Partition record.PartitionID
-	Offset    int64
-	Group     string
-	Copies    []int64 // offsets at which the same record stands, too
+	Partition     record.PartitionID
+	Offset        int64 // of a record; with a group, the position
+	Group         string
+	Member        string  // it is about who is in the group, and not about its positions
+	Transactional string  // it is about the transactions of this transactional id
+	Node          Place   // it is about this node, and nothing else that is known
+	Copies        []int64 // offsets at which the same record stands, too
+	// Kept and KeptAt are the record by which a coordinator keeps it, or a marker.
+	Kept   record.PartitionID
+	KeptAt int64
+	At     int64 // the moment that it is about; 0: the end of the run
 }
 
 // Place is where something happens: a node by its id, a client by its id below
@@ -177,8 +184,11 @@ type Row struct {
 	Cause int32  // the row that this follows from; None: it came by itself
 	Begin int32  // Done: its Ask. Reply: the Request. Else None
 	Group string
-	Parts []Part
-	Text  string // all there is to say, on one line
+	// Transactional is the transactional id of a message about it, or of a client that
+	// begins or ends a transaction.
+	Transactional string
+	Parts         []Part
+	Text          string // all there is to say, on one line
 }
 
 // Part is what a row says of one partition. Offsets and epochs are None where

@@ -3,7 +3,6 @@ package witness
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"time"
 
@@ -71,19 +70,81 @@ func (s *Story) short() {
 	}
 }
 
-// Why tells the story that a failure is about: of the record, of the commit, or
-// of the partition that is its subject; without a subject, what led to it. A
-// run that passed has none.
+// around keeps the weightiest steps, and of those of one weight the nearest to a
+// moment; 0: to the end.
+func (s *Story) around(r *Run, at int64) {
+	slices.SortStableFunc(s.Steps, func(a, b Step) int { return a.Row - b.Row })
+	if at == 0 {
+		at = r.End
+	}
+	far := func(step Step) int64 {
+		if d := at - r.Rows[step.Row].Time; d >= 0 {
+			return d
+		}
+		return 4 * (r.Rows[step.Row].Time - at) // what came before tells more
+	}
+	for len(s.Steps) > Longest {
+		drop := 0
+		for i, step := range s.Steps {
+			if w := s.Steps[drop]; step.weight < w.weight || step.weight == w.weight && far(step) > far(w) {
+				drop = i
+			}
+		}
+		s.Steps = slices.Delete(s.Steps, drop, drop+1)
+		s.Left++
+	}
+}
+
+// keep adds how the record came about by which a coordinator keeps what a story is
+// about.
+func (r *Run) keep(s *Story, of Subject) {
+	if of.Kept.Topic == 0 {
+		return
+	}
+	kept := r.Record(of.Kept, of.KeptAt)
+	if kept.unwritten {
+		return
+	}
+	s.Title += fmt.Sprintf("; and record %d of partition %s", of.KeptAt, r.name(of.Kept))
+	if s.About.Topic == 0 {
+		s.About = of.Kept
+	}
+	for _, step := range kept.Steps {
+		if r.Rows[step.Row].What == Broken {
+			continue
+		}
+		if step.weight == major || step.weight == vital {
+			step.weight = major
+		}
+		step.Text = fmt.Sprintf("[%s@%d] %s", of.Kept, of.KeptAt, step.Text)
+		s.Steps = append(s.Steps, step)
+	}
+	s.Left += kept.Left
+}
+
+// Why tells the story that a failure is about: of the transactions, of the commit, of
+// the group, of the record or of the partition that is its subject; of the node that
+// it was seen on when there is none; without that, what led to it. A run that passed
+// has none.
 func (r *Run) Why() *Story {
 	f := r.Failure
 	if f == nil {
 		return nil
 	}
 	switch s := r.Subject(); {
-	case s.Group != "" && s.Offset < 0 && s.Partition.Topic != 0:
-		return r.Owners(s.Group, s.Partition)
+	case s.Transactional != "":
+		return r.Transaction(s)
+	case s.Group != "" && s.Partition.Topic == 0:
+		return r.Members(s)
+	case s.Group != "" && s.Member != "":
+		return r.Owners(s)
 	case s.Group != "":
-		return r.Commit(s.Group, s.Partition, s.Offset)
+		if request, _ := r.lastCommit(s.Group, s.Partition, s.Offset); request >= 0 && s.Offset >= 0 && s.Kept.Topic == 0 {
+			return r.Commit(s.Group, s.Partition, s.Offset)
+		}
+		return r.Positions(s)
+	case s.Partition.Topic == 0 && s.Node > 0:
+		return r.Node(s.Node, len(r.Rows)-1)
 	case s.Partition.Topic == 0:
 		return r.Led(len(r.Rows) - 1)
 	case s.Offset >= 0:
@@ -107,34 +168,6 @@ func (r *Run) orBefore(id record.PartitionID, offset int64, s *Story) *Story {
 	before.Title = fmt.Sprintf("%s; so the one before it, record %d", s.Title, offset-1)
 	return before
 }
-
-// Subject is what the failure is about; if its judge could not tell, the first
-// partition, and the first group, that its sentence names.
-func (r *Run) Subject() Subject {
-	none := Subject{Offset: None}
-	if r.Failure == nil {
-		return none
-	}
-	s := r.Failure.Subject
-	if s.Partition.Topic != 0 || s.Group != "" {
-		return s
-	}
-	for _, place := range placeInText.FindAllString(r.Failure.Sentence, -1) {
-		if id, _, err := r.ParseRecord(place); err == nil {
-			none.Partition = id
-			break
-		}
-	}
-	if m := groupInText.FindStringSubmatch(r.Failure.Sentence); m != nil {
-		none.Group = m[1]
-	}
-	return none
-}
-
-var (
-	placeInText = regexp.MustCompile(`[A-Za-z0-9_.-]+/[0-9]+`)
-	groupInText = regexp.MustCompile(`group "([^"]+)"`)
-)
 
 // Copies tells the life of a record that stands more than once, of all places where
 // it does: how it came to the first, and why again to the next.

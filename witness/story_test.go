@@ -244,9 +244,16 @@ func TestASubjectIsFoundInTheSentenceWhenTheJudgeNamesNone(t *testing.T) {
 	b.Failure.Subject, b.Failure.Sentence = Subject{Offset: None}, "after 30s partition 11/0 has no leader, 4/5 do"
 	require.Equal(t, Subject{Partition: orders, Offset: None}, b.Subject())
 	require.Equal(t, "partition 11/0 (orders/0)", b.Why().Title)
-	b.Failure.Sentence = `it has no owner: orders/0 of group "billing"`
-	require.Equal(t, Subject{Partition: orders, Offset: None, Group: "billing"}, b.Subject())
+	b.Failure.Sentence = `30s after the last fault the cluster has not come to rest: orders/0 of group "billing"; the coordinator says ""; 4/5 do`
+	require.Equal(t, Subject{Partition: orders, Offset: None, Group: "billing", Member: "any"}, b.Subject())
 	require.Equal(t, `group "billing": who owns partition 11/0 (orders/0)`, b.Why().Title)
+	b.Failure.Sentence = `30s after the last fault the cluster has not come to rest: client 3 of group "billing" is at 4 of 7 in partition 11/0`
+	require.Equal(t, Subject{Partition: orders, Offset: None, Group: "billing"}, b.Subject())
+	b.Failure.Sentence = `30s after the last fault the cluster has not come to rest: node 2 has that of "t1", {3 0}, in shard 1 as Ongoing with the partitions [11/0]; group "billing"`
+	require.Equal(t, "t1", b.Subject().Transactional)
+	b.Failure.Sentence, b.Failure.Place = "30s after the last fault the cluster has not come to rest: node 2 has not come back", 0
+	require.Equal(t, Subject{Offset: None, Node: 2}, b.Subject())
+	require.Equal(t, "node 2, and what led to event 12", b.Why().Title)
 	b.Failure.Sentence = "nobody knows"
 	require.Equal(t, "what led to event 12", b.Why().Title)
 	b.Failure = nil
@@ -307,7 +314,7 @@ func TestWhoOwnsAPartition(t *testing.T) {
 	beat(2, true)
 	beat(1, false)
 	b.row(1, Broken, None, func(r *Row) { r.Name, r.Text = "INV-21", "two owners" })
-	b.Failure = &Failure{Invariant: "INV-21", Subject: Subject{Partition: orders, Offset: None, Group: "billing"}}
+	b.Failure = &Failure{Invariant: "INV-21", Subject: Subject{Partition: orders, Offset: None, Group: "billing", Member: "1"}}
 	require.Equal(t, `group "billing": who owns partition 11/0 (orders/0)
        1          1ms  node 1 assigns it to client 1
        2          2ms  client 1 tells node 1, the coordinator, that it has it

@@ -71,7 +71,7 @@ func writable(files ...string) error {
 // asDecided is a plan in which the decisions that were saved with it hold.
 func asDecided(plan *sim.Plan) (*sim.Plan, error) {
 	if plan.Script == nil && (plan.Saved == nil || plan.Saved.Script == nil) {
-		return nil, errors.New("--script: no decisions were saved with this; it is for the files of run --save")
+		return nil, errors.New("--script: no decisions were saved with this; it is for the files of run --save and shrink -o")
 	}
 	return plan.Scripted(), nil
 }
