@@ -59,6 +59,10 @@ type user struct {
 	landings map[record.PartitionID]*landing
 	hand     inHand
 	lanes    map[numberedLane]*laneNumbers
+	fetched  map[record.PartitionID]lastFetch
+	resting  map[record.PartitionID]unread
+	stuck    map[record.PartitionID]bool          // what its application was told of while it went by a name that cannot be; nil: it does not
+	storing  []message.GroupOffset                // what it asked a coordinator to store last
 	held     map[record.PartitionID]record.Offset // what it was granted to leave alone
 	spoilt   map[record.PartitionID]int           // how often in a row what it was sent was spoilt
 	times    map[record.PartitionID][]record.Timestamp
@@ -80,7 +84,8 @@ type openCall struct {
 	generation uint32
 	event      uint64          // when it was sent
 	kind       message.Kind    // of the request
-	asked      message.Request // if its answer tells the bounds of logs, or the operator asks; else nil
+	since      Span            // when it was sent
+	asked      message.Request // if its answer tells the bounds of logs, or the operator asks, or is judged by it; else nil
 	produced   *message.Produce
 }
 
@@ -113,6 +118,7 @@ const (
 	opBegin
 	opEnd
 	opPositions
+	opQuit   // a close that does not wait for the commit under way
 	opMisuse // what no client may do: it is told so at once
 )
 
@@ -196,7 +202,9 @@ func (u *user) start() {
 	u.whoIs = identities{}
 	u.told, u.given = session{}, map[record.PartitionID]record.Offset{}
 	u.back = map[record.PartitionID]bool{}
-	u.held, u.spoilt, u.hand, u.lanes = nil, nil, inHand{}, nil
+	u.held, u.spoilt, u.hand, u.lanes, u.storing = nil, nil, inHand{}, nil, nil
+	u.stuck = nil
+	u.fetched, u.resting = map[record.PartitionID]lastFetch{}, map[record.PartitionID]unread{}
 	u.landings, u.times = map[record.PartitionID]*landing{}, nil
 	u.up, u.paused, u.closing = true, false, false
 	u.clock.reboot(w.now, message.Time(u.random.Below(int64(1000*Second))))
@@ -351,6 +359,7 @@ func (u *user) receive(p *simnet.Packet) {
 	switch p.Kind {
 	case simnet.Reply:
 		call, reply, from := p.Call, p.Msg.(message.Reply), p.From
+		var hopeless []record.PartitionID
 		w.net.Done(p)
 		if i := slices.IndexFunc(u.calls, func(c openCall) bool { return c.call == call }); i >= 0 {
 			u.inKind(&u.calls[i], reply)
@@ -361,12 +370,14 @@ func (u *user) receive(p *simnet.Packet) {
 			u.numbersAnswered(&u.calls[i], reply)
 			u.hearsWhoItIs(reply)
 			u.looks(u.calls[i].kind)
+			hopeless = u.cannotRead(&u.calls[i], reply)
 			u.calls = slices.Delete(u.calls, i, i+1)
 		}
 		if w.tracing {
 			w.tell("client %d <- node %d %s", u.plan.ID, from, describe(reply))
 		}
-		u.step(client.Answered{Call: call, Reply: u.spoil(reply)})
+		u.step(client.Answered{Call: call, Reply: u.spoil(call, reply)})
+		u.toldStuck(hopeless)
 	case simnet.Broken, simnet.Refused:
 		from, generation, kind := p.From, p.Generation, p.Kind
 		w.net.Done(p)
@@ -424,6 +435,10 @@ func (u *user) step(in client.Input) {
 			u.world.witness.input, u.causes = u.causes[0], u.causes[1:]
 		}
 		u.out.Empty()
+		switch in.(type) {
+		case client.Seek, client.Assign, client.Subscribe, client.Rewind, client.Unsubscribe:
+			u.turns()
+		}
 		u.machine.Step(u.clock.now(u.world.now), in, &u.out)
 		for i := range u.out.List {
 			u.carryOut(u.out.List[i])
@@ -488,9 +503,11 @@ func (u *user) carryOut(given client.Effect) {
 		if w.witness != nil {
 			w.witness.tells(u, e)
 		}
+		u.turns()
 		u.cutBack(e)
 		u.keeps(e)
 		u.givesUp(e)
+		u.isStuck(e)
 		u.recordEvent(e)
 		u.script.event(u, e)
 	}
@@ -526,8 +543,10 @@ func (u *user) call(e *client.Call) {
 		u.numbers(m)
 	}
 	u.isItself(e.Request)
+	u.sendsPositions(e.Request)
 	if m, ok := e.Request.(*message.Fetch); ok {
 		u.aheadInBounds(m)
+		u.rests(e.Call, m)
 		if len(u.held) > 0 {
 			u.fetches(m)
 		}
@@ -540,11 +559,11 @@ func (u *user) call(e *client.Call) {
 		w.witness.sent(node)
 	}
 	if !e.NoReply {
-		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events, kind: e.Request.Kind()}
+		c := openCall{call: e.Call, node: node, generation: generation, event: w.stats.Events, since: w.now, kind: e.Request.Kind()}
 		if o, ok := u.script.(*operator); ok {
 			c.asked = e.Request
 			o.sends(e.Request)
-		} else if asks(e.Request) {
+		} else if asks(e.Request) || u.stuck != nil {
 			c.asked = e.Request
 		}
 		c.produced, _ = e.Request.(*message.Produce)

@@ -23,11 +23,29 @@ func (u *user) inKind(c *openCall, reply message.Reply) {
 // named a reason, and that is what the application is told.
 func (u *user) saysWhy(o *openOp, result *client.Result) {
 	ask, ok := o.ask.(client.Ask)
-	if err := result.Err; ok && err != nil && err.Problem == client.Refused && err.Code == message.None {
-		u.world.fail("INV-10", 0, "a refusal does not say why", "client %d asked %s, was refused and not told why: %s", u.plan.ID, describe(ask.Request), err.Detail)
-	} else if m, of := result.Reply.(*message.AlterReassignmentsReply); ok && of && err != nil && err.Problem == client.Refused && err.Code == m.Code && m.Code != message.None && !strings.HasSuffix(err.Detail, m.Detail) {
-		u.world.fail("INV-10", 0, "what a broker says of a refusal is lost", "client %d asked %s, was refused with %q and is told %q", u.plan.ID, describe(ask.Request), m.Detail, err.Detail)
+	err := result.Err
+	if !ok || err == nil || err.Problem != client.Refused {
+		return
 	}
+	if err.Code == message.None {
+		u.world.fail("INV-10", 0, "a refusal does not say why", "client %d asked %s, was refused and not told why: %s", u.plan.ID, describe(ask.Request), err.Detail)
+	} else if m, of := result.Reply.(*message.AlterReassignmentsReply); of && !strings.HasSuffix(err.Detail, moveRefusal(m, err.Code)) {
+		u.world.fail("INV-10", 0, "what a broker says of a refusal is lost", "client %d asked %s, was refused with %q and is told %q", u.plan.ID, describe(ask.Request), moveRefusal(m, err.Code), err.Detail)
+	}
+}
+
+// moveRefusal is what an answer to moves of replicas says of a code: of all, or of the first
+// move that has it.
+func moveRefusal(m *message.AlterReassignmentsReply, code message.Code) string {
+	if m.Code == code {
+		return m.Detail
+	}
+	for i := range m.Partitions {
+		if m.Partitions[i].Code == code {
+			return m.Partitions[i].Detail
+		}
+	}
+	return ""
 }
 
 // again is INV-38 for what a client asks on its own account: it does not ask while

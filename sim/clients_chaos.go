@@ -444,6 +444,7 @@ func (c *chaos) done(u *user, op *openOp, result *client.Result) {
 	c.moved(u, op, result)
 	w.granted(u, op, result)
 	u.toldNothing(result)
+	u.mayBeAsked(op, result)
 	if op.arg == 1 && result.Outcome == client.OK {
 		w.fail("INV-10", 0, "a malformed request is answered with success", "client %d sent %s and was told that it succeeded", u.plan.ID, describe(op.ask.(client.Ask).Request))
 	}

@@ -80,6 +80,16 @@ func TestARefusalWithoutAReasonIsNoticed(t *testing.T) {
 	told.Detail = ""
 	u.saysWhy(op, &client.Result{Err: told, Reply: reply})
 	s.refused("INV-10", `was refused with "the throttle is no number" and is told ""`)
+
+	reply = &message.AlterReassignmentsReply{Partitions: []message.AlteredReassignment{
+		{ID: part, Detail: "done"}, {ID: part, Code: told.Code, Detail: "it is named twice"}, {ID: part, Code: told.Code, Detail: "so is this"},
+	}}
+	told.Detail = "AlterReassignments: it is named twice"
+	u.saysWhy(op, &client.Result{Err: told, Reply: reply})
+	s.passed()
+	told.Detail = "AlterReassignments: done"
+	u.saysWhy(op, &client.Result{Err: told, Reply: reply})
+	s.refused("INV-10", `was refused with "it is named twice" and is told "AlterReassignments: done"`)
 }
 
 func TestAWrongTopicHasOneFaultOrThree(t *testing.T) {
@@ -125,17 +135,23 @@ func TestARefusalThatTellsOfATransactionIsRefused(t *testing.T) {
 // TestWhatIsPendingIsToBeDeleted: by chance alone nobody deletes what is pending.
 func TestWhatIsPendingIsToBeDeleted(t *testing.T) {
 	topic := &metadata.Topic{ID: 5, Name: chaosTopic}
-	given := &message.InitProducerIDReply{ID: 7, Epoch: 3}
+	given := &message.InitProducerIDReply{ID: 7, Epoch: 4}
 	pends := &message.CommitTransactionOffsets{
-		TransactionalID: "chaos-1", ID: 7, Epoch: 3, Group: ownTransactions, MemberEpoch: -1,
-		Offsets: []message.GroupOffset{{ID: part, Offset: 3, LeaderEpoch: -1}},
+		TransactionalID: "chaos-1", ID: 7, Epoch: 4, Group: ownTransactions, MemberEpoch: -1,
+		Offsets: []message.GroupOffset{{ID: part, Offset: 4, LeaderEpoch: -1}},
 	}
 	require.Equal(t, pends, undoing(topic, &message.InitProducerID{TransactionalID: "chaos-1"}, given))
 	require.Equal(t, &message.DeleteOffsets{Group: ownTransactions, IDs: []record.PartitionID{part}}, undoing(topic, pends, &message.CommitTransactionOffsetsReply{}))
+	ends := &message.EndTransaction{TransactionalID: "chaos-1", ID: 7, Epoch: 2}
+	require.Equal(t, pends, undoing(topic, ends, &message.EndTransactionReply{ID: 7, Epoch: 4}), "the next one begins at once")
+	require.Nil(t, undoing(topic, ends, &message.EndTransactionReply{Code: message.NotCoordinator, ID: 7, Epoch: 3}))
 	require.Nil(t, undoing(nil, &message.InitProducerID{TransactionalID: "chaos-1"}, given), "there is nothing to read")
 	require.Nil(t, undoing(topic, &message.InitProducerID{TransactionalID: "orders"}, given), "it is another's")
 	require.Nil(t, undoing(topic, pends, &message.CommitTransactionOffsetsReply{Code: message.NotCoordinator}))
 	require.Nil(t, undoing(topic, &message.Metadata{}, &message.MetadataReply{}))
+	odd := *pends
+	odd.Epoch = 5
+	require.Equal(t, &message.EndTransaction{TransactionalID: "chaos-1", ID: 7, Epoch: 5}, undoing(topic, &odd, &message.CommitTransactionOffsetsReply{}))
 }
 
 func TestSomeOfThoseWhoDoWhatTheyLikeUndo(t *testing.T) {
@@ -150,4 +166,25 @@ func TestSomeOfThoseWhoDoWhatTheyLikeUndo(t *testing.T) {
 		}
 	}
 	require.Positive(t, with)
+}
+
+func TestWhatMayBeAskedOfTransactionsIsJudged(t *testing.T) {
+	s := newStage(t)
+	told := func(asked message.Request, reply message.Reply, outcome client.Outcome) {
+		s.clients[0].mayBeAsked(&openOp{ask: client.Ask{Request: asked}}, &client.Result{Reply: reply, Outcome: outcome})
+	}
+	no := &message.InitProducerIDReply{Code: message.InvalidTransactionTimeout, Detail: "from 1 ms on"}
+	produce := &message.Produce{TransactionalID: "chaos-1", Acks: message.AcksLeader}
+	told(&message.InitProducerID{TransactionalID: "chaos-1", Timeout: message.Millisecond - 1}, no, client.NotDone)
+	told(&message.InitProducerID{TransactionalID: "chaos-1", Timeout: longestTransaction + 1}, no, client.NotDone)
+	told(&message.InitProducerID{TransactionalID: "chaos-1", Timeout: message.Millisecond}, &message.InitProducerIDReply{}, client.OK)
+	told(produce, &message.ProduceReply{}, client.NotDone)
+	told(&message.Produce{Acks: message.AcksLeader}, &message.ProduceReply{}, client.OK)
+	s.passed()
+	for _, limit := range []message.Duration{message.Millisecond, longestTransaction} {
+		told(&message.InitProducerID{TransactionalID: "chaos-1", Timeout: limit}, no, client.NotDone)
+		s.refused("INV-10", "is told that this cannot be: from 1 ms on")
+	}
+	told(produce, &message.ProduceReply{}, client.OK)
+	s.refused("INV-31", `client 1 sends a record of a transaction of "chaos-1" with acks=1 and is told that it is stored`)
 }

@@ -68,24 +68,59 @@ func (c *chaos) undoes(u *user, op *openOp, result *client.Result) {
 }
 
 // undoing is what follows an answer: who may use a transactional id pends a position in
-// the topic, and the position of what pends is to be deleted. nil: nothing.
+// the topic, and the position of what pends is to be deleted. Under every other epoch the
+// transaction ends instead, and the next one begins at once, while the markers of the one
+// before are still being written. nil: nothing.
 func undoing(t *metadata.Topic, asked message.Request, reply message.Reply) message.Request {
 	switch asked := asked.(type) {
 	case *message.InitProducerID:
 		m, ok := reply.(*message.InitProducerIDReply)
 		if ok && t != nil && m.Code == message.None && strings.HasPrefix(asked.TransactionalID, ofItsOwn) {
-			return &message.CommitTransactionOffsets{
-				TransactionalID: asked.TransactionalID, ID: m.ID, Epoch: m.Epoch, Group: ownTransactions, MemberEpoch: -1,
-				Offsets: []message.GroupOffset{{ID: record.PartitionID{Topic: t.ID}, Offset: record.Offset(m.Epoch), LeaderEpoch: -1}},
-			}
+			return pends(t, asked.TransactionalID, m.ID, m.Epoch)
+		}
+	case *message.EndTransaction:
+		m, ok := reply.(*message.EndTransactionReply)
+		if ok && t != nil && m.Code == message.None && strings.HasPrefix(asked.TransactionalID, ofItsOwn) {
+			return pends(t, asked.TransactionalID, m.ID, m.Epoch)
 		}
 	case *message.CommitTransactionOffsets:
 		m, ok := reply.(*message.CommitTransactionOffsetsReply)
-		if ok && m.Code == message.None && asked.Group == ownTransactions {
+		switch {
+		case !ok || m.Code != message.None || asked.Group != ownTransactions:
+		case asked.Epoch%2 == 1:
+			return &message.EndTransaction{TransactionalID: asked.TransactionalID, ID: asked.ID, Epoch: asked.Epoch, Commit: asked.ID%2 == 0}
+		default:
 			return &message.DeleteOffsets{Group: asked.Group, IDs: []record.PartitionID{asked.Offsets[0].ID}}
 		}
 	}
 	return nil
+}
+
+// pends makes a position in a topic part of the transaction of an identity.
+func pends(t *metadata.Topic, name string, id record.ProducerID, epoch record.ProducerEpoch) *message.CommitTransactionOffsets {
+	return &message.CommitTransactionOffsets{
+		TransactionalID: name, ID: id, Epoch: epoch, Group: ownTransactions, MemberEpoch: -1,
+		Offsets: []message.GroupOffset{{ID: record.PartitionID{Topic: t.ID}, Offset: record.Offset(epoch), LeaderEpoch: -1}},
+	}
+}
+
+// mayBeAsked judges what is said of transactions of those who do what they like (INV-10,
+// INV-31): any time limit from a millisecond up to the longest is one, and nobody writes
+// a record of a transaction that its leader alone is to keep: it could be lost after
+// the commit.
+func (u *user) mayBeAsked(op *openOp, result *client.Result) {
+	ask, _ := op.ask.(client.Ask)
+	switch asked := ask.Request.(type) {
+	case *message.InitProducerID:
+		m, ok := result.Reply.(*message.InitProducerIDReply)
+		if ok && m.Code == message.InvalidTransactionTimeout && asked.Timeout >= message.Millisecond && asked.Timeout <= longestTransaction {
+			u.world.fail("INV-10", 0, "a time limit is refused that is one", "client %d asks for transactions of %d ms at most and is told that this cannot be: %s", u.plan.ID, asked.Timeout/message.Millisecond, m.Detail)
+		}
+	case *message.Produce:
+		if asked.TransactionalID != "" && asked.Acks == message.AcksLeader && result.Outcome == client.OK {
+			u.world.fail("INV-31", 0, "a record of a transaction is kept by its leader alone", "client %d sends a record of a transaction of %q with acks=1 and is told that it is stored", u.plan.ID, asked.TransactionalID)
+		}
+	}
 }
 
 // toldNothing judges that a refusal to describe a transaction tells of none (INV-10).
@@ -139,6 +174,9 @@ func (c *chaos) anyOfTransactions(u *user) (message.Request, history.Operation) 
 		return &message.DescribeTransaction{TransactionalID: a.name}, history.Operation{}
 	case 3, 4:
 		m := &message.InitProducerID{TransactionalID: ofItsOwn + strconv.Itoa(int(r.Below(3))), Timeout: message.Duration(r.Between(1, 10_000)) * message.Millisecond}
+		if m.Timeout%(8*message.Millisecond) == 0 {
+			m.Timeout = message.Millisecond // the shortest that there is
+		}
 		if r.OneIn(2) {
 			m.Incarnation = uint64(r.Between(1, 4))
 		}
@@ -152,17 +190,22 @@ func (c *chaos) anyOfTransactions(u *user) (message.Request, history.Operation) 
 			m.Group, m.Member, m.MemberEpoch = real.Group, "stranger", message.MemberEpoch(r.Between(0, 6))
 		}
 		return m, history.Operation{}
-	case 7: // what nobody has been given the right to write
-		a.id += 2_000_000
+	case 7: // what nobody has been given the right to write, or what only its leader is to keep
+		acks := message.AcksAll
+		if mine && a.id >= 0 && a.epoch >= 0 {
+			acks = message.AcksLeader
+		} else {
+			a.id += 2_000_000
+		}
 		batch, value := c.batch(u)
 		record.SetTransactional(batch, a.id, max(a.epoch, 0), 0)
 		id := c.partition(u, true)
 		return &message.Produce{
-				Acks: message.AcksAll, Timeout: message.Duration(r.Below(int64(3 * Second))), TransactionalID: a.name,
+				Acks: acks, Timeout: message.Duration(r.Below(int64(3 * Second))), TransactionalID: a.name,
 				Partitions: []message.ProducePartition{{ID: id, Records: batch}},
 			}, history.Operation{
 				Session: u.session<<20 + int32(c.n), Kind: history.Publish, Topic: chaosTopic, TopicID: uint64(id.Topic),
-				Partition: id.Index, Value: value, Acks: -1, Timestamp: int64(u.clock.now(u.world.now).Wall),
+				Partition: id.Index, Value: value, Acks: int8(acks), Timestamp: int64(u.clock.now(u.world.now).Wall),
 			}
 	}
 	return &message.EndTransaction{TransactionalID: a.name, ID: a.id, Epoch: a.epoch, Commit: r.OneIn(2)}, history.Operation{}

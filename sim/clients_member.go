@@ -21,6 +21,7 @@ type member struct {
 	owned      map[record.PartitionID]record.Offset // next position to be given; -1: not known
 	high       map[record.PartitionID]record.Offset
 	expelled   bool
+	misused    bool  // what it may not do has been refused
 	epoch      int64 // as last told; it names what this process may own
 }
 
@@ -28,6 +29,7 @@ func (m *member) begin(u *user) {
 	m.owned = map[record.PartitionID]record.Offset{}
 	m.high = map[record.PartitionID]record.Offset{}
 	m.subscribe(u)
+	u.misuses("a second reading", &m.misused, u.elsewhere)
 	if u.listed() {
 		u.beginList()
 		return
@@ -130,6 +132,8 @@ func (m *member) done(u *user, op *openOp, result *client.Result) {
 			return
 		}
 		u.next(u.some(u.plan.Every))
+	case opMisuse:
+		m.misused = misused(result)
 	case opPositions:
 		m.stands(result)
 	case opPlumbing:

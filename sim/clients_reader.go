@@ -15,7 +15,7 @@ type reader struct {
 	polling bool
 	asking  bool
 	polls   int
-	misused bool // a commit for no group has been refused
+	misused bool // what it may not do has been refused
 }
 
 func (r *reader) begin(u *user) {
@@ -23,21 +23,42 @@ func (r *reader) begin(u *user) {
 		u.beginList()
 		return
 	}
-	r.assign(u, r.draw(u))
+	if starts := r.draw(u); u.plan.Misnamed {
+		r.misname(u)
+	} else {
+		r.assign(u, starts)
+	}
 	r.misuse(u)
 	u.next(u.some(u.plan.Every))
 }
 
-// misuse commits where there is no group to commit for, which is refused at once
-// (INV-10): nobody could answer that later.
+// misuse commits where there is no group to commit for, and joins a group while it reads
+// by itself. Both are refused at once (INV-10): nobody could answer that later.
 func (r *reader) misuse(u *user) {
-	if u.plan.Group != "" {
-		return
+	if u.plan.Group == "" && !u.plan.Misnamed {
+		u.misuses("a commit for no group", &r.misused, func(op client.Op) client.Input { return client.Commit{Op: op} })
 	}
-	u.ask(opMisuse, 0, history.Operation{}, func(op client.Op) client.Input { return client.Commit{Op: op} })
-	if !r.misused {
-		u.world.fail("INV-10", 0, "a commit for no group is not refused", "client %d, which reads for no group, commits, and is not told that it cannot", u.plan.ID)
+	u.misuses("a second reading", &r.misused, u.elsewhere)
+}
+
+// elsewhere subscribes to the topics of the plan for another group, while something is
+// read already.
+func (u *user) elsewhere(op client.Op) client.Input {
+	return client.Subscribe{Op: op, Group: "elsewhere", Topics: u.plan.Topics}
+}
+
+// misuses asks for what no client may do, and must be told so before anything else.
+func (u *user) misuses(what string, refused *bool, make func(client.Op) client.Input) {
+	*refused = false
+	u.ask(opMisuse, 0, history.Operation{}, make)
+	if !*refused {
+		u.world.fail("INV-10", 0, "a misuse is not refused", "client %d asks for %s, and is not told that it cannot", u.plan.ID, what)
 	}
+}
+
+// misused says that something was refused as a misuse of the client.
+func misused(result *client.Result) bool {
+	return result.Outcome == client.NotDone && result.Err.Problem == client.Misused
 }
 
 // draw draws where to begin anew: at the start, the end or somewhere between.
@@ -76,6 +97,7 @@ func (r *reader) assign(u *user, starts []client.Start) {
 		}
 		u.note(op)
 	}
+	u.stuck = nil
 	clear(u.given)
 	clear(u.held)
 	clear(u.landings)
@@ -161,7 +183,7 @@ func (r *reader) done(u *user, op *openOp, result *client.Result) {
 	case opCommitted:
 		r.asking = false
 	case opMisuse:
-		r.misused = result.Outcome == client.NotDone && result.Err.Problem == client.Misused
+		r.misused = misused(result)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestALogThatWasReadInPartKeepsItsStart(t *testing.T) {
 	require.Equal(t, []models.Log{{Topic: "t", TopicID: uint64(part.Topic), Start: 419, End: 618}}, s.finalLogs(nil, false))
 }
 
-func TestACommitForNoGroupThatIsNotRefusedIsNoticed(t *testing.T) {
+func TestAMisuseThatIsNotRefusedIsNoticed(t *testing.T) {
 	s, r := newStage(t), &reader{}
 	u := s.clients[0]
 	told := func(result client.Result) { r.done(u, &openOp{what: opMisuse}, &result) }
@@ -88,5 +88,7 @@ func TestACommitForNoGroupThatIsNotRefusedIsNoticed(t *testing.T) {
 	told(client.Result{Outcome: client.NotDone, Err: &client.Error{Problem: client.TimedOut}})
 	require.False(t, r.misused)
 	r.misuse(u) // the client of this stage does not run, and says nothing
-	s.refused("INV-10", "client 1, which reads for no group, commits, and is not told that it cannot")
+	s.refused("INV-10", "client 1 asks for a commit for no group, and is not told that it cannot")
+	u.misuses("a second reading", &r.misused, u.elsewhere)
+	s.refused("INV-10", "client 1 asks for a second reading, and is not told that it cannot")
 }

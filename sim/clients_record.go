@@ -40,6 +40,7 @@ func (u *user) record(o *openOp, result *client.Result) {
 	w := u.world
 	w.count(o, result)
 	u.saysWhy(o, result)
+	u.storesAsNamed(o, result)
 	if o.id < 0 {
 		return
 	}

@@ -74,8 +74,11 @@ func (t *transacting) due(arg uint64) (what uint64, ok bool) {
 	if what = arg & 0xff; t.now == nil || arg>>8 != uint64(t.now.number) {
 		return what, false
 	}
-	if what == scriptLeaves {
+	switch what {
+	case scriptLeaves:
 		return what, !t.now.began || t.now.verb == "commit"
+	case scriptQuits:
+		return what, t.now.verb == "commit"
 	}
 	return what, t.now.began && t.now.verb == ""
 }
@@ -166,8 +169,13 @@ func (t *transacting) finish(u *user, commit bool) course {
 	}
 	if commit && !x.dropped {
 		if x.verdict = x.attempt.Filled(); x.verdict.Next == client.ToCommit {
-			t.end(u, x, true)
-			t.mayLeave(u)
+			wait, quits := t.mayQuit(u)
+			t.end(u, x, true, wait)
+			if quits && t.now == x {
+				t.quitsSoon(u)
+			} else {
+				t.mayLeave(u)
+			}
 			return onItsWay
 		}
 	} else {
@@ -179,11 +187,11 @@ func (t *transacting) finish(u *user, commit bool) course {
 // abort has a transaction aborted that is open and cannot, or shall not, be committed.
 func (t *transacting) abort(u *user, x *transaction) course {
 	if x.number%3 > 0 {
-		t.end(u, x, false)
+		t.end(u, x, false, u.patience())
 		return onItsWay
 	}
 	t.now = nil
-	t.end(u, x, false)
+	t.end(u, x, false, u.patience())
 	return t.after(u, x)
 }
 
@@ -200,14 +208,14 @@ func (t *transacting) after(u *user, x *transaction) course {
 	return undone
 }
 
-func (t *transacting) end(u *user, x *transaction, commit bool) {
+func (t *transacting) end(u *user, x *transaction, commit bool, wait message.Duration) {
 	x.verb = "abort"
 	if commit {
 		x.verb = "commit"
 	}
 	u.world.history.Amend(x.id, func(op *history.Operation) { op.Verb = x.verb })
 	u.askFor(x, opEnd, history.Operation{Verb: x.verb}, func(op client.Op) client.Input {
-		return client.End{Op: op, Commit: commit, Timeout: u.patience()}
+		return client.End{Op: op, Commit: commit, Timeout: wait}
 	})
 }
 

@@ -21,8 +21,13 @@ func (t *transactor) begin(u *user) {
 }
 
 func (t *transactor) act(u *user, arg uint64) {
+	if u.closing {
+		return
+	}
 	if what, ok := t.due(arg); what != 0 {
 		switch {
+		case ok && what == scriptQuits:
+			t.quit(u)
 		case ok && what == scriptLeaves:
 			t.transacted(u, t.leave(u))
 		case ok && what == scriptAdds:
@@ -155,6 +160,9 @@ func (t *transactor) actListed(u *user) {
 }
 
 func (t *transactor) done(u *user, o *openOp, r *client.Result) {
+	if o.what == opQuit {
+		u.hasQuit()
+	}
 	if o.of == nil {
 		return
 	}
@@ -164,7 +172,7 @@ func (t *transactor) done(u *user, o *openOp, r *client.Result) {
 // transacted goes on after a transaction has begun or ended.
 func (t *transactor) transacted(u *user, so course) {
 	switch {
-	case so == onItsWay || !u.up:
+	case so == onItsWay || !u.up || u.closing:
 	case u.listed():
 		u.awaitList()
 	case so == begun:
@@ -180,7 +188,12 @@ func (t *transactor) transacted(u *user, so course) {
 
 func (t *transactor) event(*user, *client.Event) {}
 
-func (t *transactor) idle(*user) (string, bool) { return t.waits() }
+func (t *transactor) idle(u *user) (string, bool) {
+	if u.closing {
+		return "a close that does not end", false
+	}
+	return t.waits()
+}
 
 // stuck says that it goes on to try, and has not proved that it can go on.
 func (t *transactor) stuck(u *user) bool {

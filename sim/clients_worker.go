@@ -26,8 +26,13 @@ type worker struct {
 func (k *worker) begin(u *user) { k.member.begin(u) }
 
 func (k *worker) act(u *user, arg uint64) {
+	if u.closing {
+		return
+	}
 	if what, ok := k.due(arg); what != 0 {
 		switch {
+		case ok && what == scriptQuits:
+			k.quit(u)
 		case ok && what == scriptLeaves:
 			k.transacted(u, k.leave(u))
 		case ok:
@@ -38,7 +43,7 @@ func (k *worker) act(u *user, arg uint64) {
 	switch {
 	case u.listed():
 		k.actListed(u)
-	case u.closing || k.polling || k.transacting.now != nil:
+	case k.polling || k.transacting.now != nil:
 	case len(k.work) > 0:
 		k.start(u)
 	case u.plan.Stop > 0 && u.world.now >= u.plan.Stop:
@@ -174,6 +179,8 @@ func (k *worker) done(u *user, o *openOp, r *client.Result) {
 	switch {
 	case o.of != nil:
 		k.transacted(u, k.told(u, o, r))
+	case o.what == opQuit:
+		u.hasQuit()
 	case o.what == opPoll:
 		k.polling = false
 		if k.polled(u, r) > 0 {
@@ -191,7 +198,7 @@ func (k *worker) done(u *user, o *openOp, r *client.Result) {
 
 // transacted goes on after a transaction has begun or ended.
 func (k *worker) transacted(u *user, so course) {
-	if !u.up {
+	if !u.up || u.closing {
 		return
 	}
 	switch so {

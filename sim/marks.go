@@ -122,6 +122,7 @@ const (
 	markTriedAgain
 	markCommittedAgain
 	markLeft
+	markQuit
 	markDiedAborting
 	markProducerFenced
 	markOutlivedLimit
@@ -254,6 +255,7 @@ var markNames = [marksEnd]string{
 	markTriedAgain:            "an aborted transaction was tried again",
 	markCommittedAgain:        "a transaction that was tried again was committed",
 	markLeft:                  "a transaction was left before its begin or its commit was answered",
+	markQuit:                  "a client was closed while its commit was not answered",
 	markDiedCommitting:        "a client died while its transaction was being committed",
 	markDiedAborting:          "a client died while its transaction was being aborted",
 	markProducerFenced:        "a producer was told that another has its transactional id",

@@ -69,6 +69,7 @@ func (p *Plan) inBounds() error {
 			bound{at + "dawdle", c.Dawdle, 0, 100},
 			bound{at + "retry", c.Retry, 0, 100},
 			bound{at + "leave", c.Leave, 0, 100},
+			bound{at + "quit", c.Quit, 0, 100},
 			bound{at + "hold", c.Hold, 0, 100},
 			bound{at + "burst", c.Burst, 0, 10000},
 			bound{at + "batch", c.Batch, 0, mostBytes},

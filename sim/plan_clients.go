@@ -86,9 +86,11 @@ type ClientPlan struct {
 	Dawdle int `json:"dawdle,omitempty"`
 	// Retry is how many of a hundred transactions that were aborted, and may be tried
 	// again, are: with the same records, without going back. Leave is how many of a
-	// hundred begins and commits are not waited for until they are answered.
+	// hundred begins and commits are not waited for until they are answered. Quit is how
+	// many of a hundred commits the client is closed during; then it is started again.
 	Retry int `json:"retry,omitempty"`
 	Leave int `json:"leave,omitempty"`
+	Quit  int `json:"quit,omitempty"`
 
 	// Seek is how many of a hundred polls of a member or reader come with a seek to
 	// some other place. Times lets who looks for times look for those that records
@@ -100,6 +102,9 @@ type ClientPlan struct {
 	// Hold is how many of a hundred polls come with a pause of some partitions, or with
 	// their resumption.
 	Hold int `json:"hold,omitempty"`
+
+	// Misnamed gives a reader the name of a group that cannot be, until it begins anew.
+	Misnamed bool `json:"misnamed,omitempty"`
 
 	// Undo lets a chaos client pend a position with each transactional id that it is
 	// given, and ask for that position to be deleted as soon as it is pending.

@@ -48,6 +48,8 @@ func newPlan(seed uint64, of family) *Plan {
 	p.Timing.OffsetRetention = drawOffsetRetention(r.Split("offset retention"), p)
 	drawStrangers(r.Split("strangers"), p)
 	drawUndoing(r.Split("undoing"), p)
+	drawQuits(r.Split("quits"), p)
+	drawMisnamed(r.Split("misnamed"), p)
 	drawIdleProducers(r.Split("idle producers"), p)
 	drawLongKeys(r.Split("long keys"), p)
 	p.Faults = drawFaults(r.Split("faults"), p)

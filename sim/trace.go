@@ -192,7 +192,7 @@ func describeEffect(e effect.Effect) string {
 }
 
 // opNames are the kinds of operations in words.
-var opNames = [...]string{"plumbing", "publish", "poll", "commit", "committed", "admin", "request", "groups", "seek", "hold", "begin", "end", "positions", "misuse"}
+var opNames = [...]string{"plumbing", "publish", "poll", "commit", "committed", "admin", "request", "groups", "seek", "hold", "begin", "end", "positions", "quit", "misuse"}
 
 func describeResult(op *openOp, r *client.Result) string {
 	text := opNames[op.what] + " ends " + r.Outcome.String()
