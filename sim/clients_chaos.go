@@ -27,6 +27,8 @@ type chaos struct {
 		membership
 		epoch message.MemberEpoch
 	}
+	turn int64              // of its own producer, see numbered
+	home record.PartitionID // where that one writes in its present epoch
 }
 
 func (c *chaos) begin(u *user) {
@@ -65,6 +67,11 @@ func (c *chaos) one(u *user) {
 		return
 	}
 	r, op := c.any(u)
+	if leader := leaderOfNumbered(u, r); leader != message.NoNode {
+		_ = anybody() // whoever it is, who else would not even look at it
+		c.send(u, leader, 0, r, op)
+		return
+	}
 	if c.toAll(r) {
 		// All are asked at once: who was deposed and has not heard of it, too.
 		for node := range message.NodeID(u.world.plan.Cluster.Nodes) {
@@ -169,6 +176,9 @@ func (c *chaos) any(u *user) (message.Request, history.Operation) {
 		acks := message.Acks(r.Between(-1, 1))
 		m := &message.Produce{Acks: acks, Timeout: message.Duration(r.Below(int64(3 * Second)))}
 		id := c.partition(u, true)
+		if c.n%3 == 0 {
+			id, batch = c.numbered(u, id, value)
+		}
 		m.Partitions = []message.ProducePartition{{ID: id, Records: batch}}
 		return m, history.Operation{
 			// Raw requests go to whom they please: nobody promises their order, so

@@ -188,3 +188,33 @@ func TestWhatMayBeAskedOfTransactionsIsJudged(t *testing.T) {
 	told(produce, &message.ProduceReply{}, client.OK)
 	s.refused("INV-31", `client 1 sends a record of a transaction of "chaos-1" with acks=1 and is told that it is stored`)
 }
+
+// TestNoTwoBatchesOfAProducerThatForgetsAreAlike: each has a number in common with
+// another one, and none of them is a repeat.
+func TestNoTwoBatchesOfAProducerThatForgetsAreAlike(t *testing.T) {
+	s := newStage(t)
+	u, c := s.clients[0], &chaos{}
+	type numbers struct {
+		epoch       record.ProducerEpoch
+		first, last record.Sequence
+	}
+	seen := map[numbers]bool{}
+	for i := range 3 * len(repeatsOfNone) {
+		at := record.PartitionID{Topic: 5, Index: int32(i)}
+		id, batch := c.numbered(u, at, []byte("x"))
+		h, err := record.Validate(batch)
+		require.NoError(t, err)
+		require.Equal(t, int32(i/len(repeatsOfNone)*len(repeatsOfNone)), id.Index, "an epoch stays where it began")
+		n := numbers{h.ProducerEpoch, h.BaseSequence, record.AddSequence(h.BaseSequence, h.LastOffsetDelta)}
+		require.False(t, seen[n], "%v comes twice", n)
+		seen[n] = true
+	}
+	s.book.part(part).state = &message.PartitionChange{ID: part, Leader: 2}
+	_, batch := c.numbered(u, part, []byte("x"))
+	ask := &message.Produce{Partitions: []message.ProducePartition{{ID: part, Records: batch}}}
+	require.Equal(t, message.NodeID(2), leaderOfNumbered(u, ask))
+	plain, _ := c.batch(u)
+	ask.Partitions[0].Records = plain
+	require.Equal(t, message.NoNode, leaderOfNumbered(u, ask))
+	require.Equal(t, message.NoNode, leaderOfNumbered(u, &message.Metadata{}))
+}
