@@ -62,7 +62,8 @@ type caller struct {
 	generation uint32
 	request    message.Request
 	since      Span
-	after      uint64 // how many steps there had been before it came
+	mono       message.Time // what the node's clock showed then
+	after      uint64       // how many steps there had been before it came
 }
 
 func newNode(w *World, id int32) *Node {
@@ -184,7 +185,7 @@ func (n *Node) receive(p *simnet.Packet) {
 		m := p.Msg.(message.Request)
 		n.lastToken++
 		if produce, ok := m.(*message.Produce); !ok || produce.Acks != message.AcksNone {
-			n.tokens[n.lastToken] = caller{p.From, p.Call, p.Generation, m, w.now, w.stats.Steps}
+			n.tokens[n.lastToken] = caller{p.From, p.Call, p.Generation, m, w.now, n.clock.now(w.now).Mono, w.stats.Steps}
 		}
 		if w.tracing {
 			w.tell("node %d <- client %d %s", n.id, w.clientID(p.From), describe(m))

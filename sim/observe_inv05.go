@@ -20,9 +20,16 @@ type soundHighWatermark struct{ blind }
 
 func (*soundHighWatermark) Invariant() string { return "INV-5" }
 
-func (*soundHighWatermark) Looks() scope { return ofCuts | ofMoves | ofImages }
+func (*soundHighWatermark) Looks() scope {
+	return ofCuts | ofMoves | ofImages | ofProduces
+}
 
-func (o *soundHighWatermark) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Effect) {
+func (o *soundHighWatermark) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if asked, ok := in.(effect.Requested); ok {
+		if m, ok := asked.Msg.(*message.Produce); ok && m.Acks == message.AcksAll {
+			o.takes(w, n, m, out)
+		}
+	}
 	for _, r := range w.book.touched {
 		v := &r.view
 		if v.Role == replica.Idle || r.adrift() {
@@ -43,6 +50,34 @@ func (o *soundHighWatermark) Stepped(w *World, n *Node, _ effect.Input, _ []effe
 			o.moved(w, n, r)
 		}
 	}
+}
+
+// takes judges that a leader which knows that too few are in sync refuses what it could
+// not commit. Records of before, which were kept back for the disk, are none of these.
+func (o *soundHighWatermark) takes(w *World, n *Node, asked *message.Produce, out []effect.Effect) {
+	for _, e := range out {
+		a, ok := e.(effect.Append)
+		if !ok {
+			continue
+		}
+		v := &w.book.replica(n.id, a.Log).view
+		if v.Role != replica.Leading || len(v.ISR) >= v.MinInsync {
+			continue
+		}
+		for i := range asked.Partitions {
+			if p := &asked.Partitions[i]; p.ID == a.Log && sameRecords(a.Batches, p.Records) {
+				w.fail("INV-5", n.id, "records are taken below min.insync", "node %d takes records under acks=all for partition %s with %d in sync where %d are needed", n.id, a.Log, len(v.ISR), v.MinInsync)
+				return
+			}
+		}
+	}
+}
+
+// sameRecords says whether two batches hold the same, wherever they stand.
+func sameRecords(a, b []byte) bool {
+	one, err := record.DecodeHeader(a)
+	other, err2 := record.DecodeHeader(b)
+	return err == nil && err2 == nil && one.CRC == other.CRC
 }
 
 // moved judges that a leader calls more committed than anybody did before.

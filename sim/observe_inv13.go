@@ -10,16 +10,20 @@ import (
 // damageSeen is INV-13 for what a node does: one that knows its copy to be
 // damaged serves nothing of it, and is not elected with it once it has told so. A
 // change from before may still make it the leader when a read has found the damage.
-type damageSeen struct{ blind }
+type damageSeen struct {
+	blind
+	mends mending
+}
 
 func (*damageSeen) Invariant() string { return "INV-13" }
 
-func (*damageSeen) Looks() scope { return ofReads | ofFetched | ofMoves }
+func (*damageSeen) Looks() scope { return ofReads | ofFetched | ofMoves | ofCuts }
 
 // Started judges that a recovery complains of a checkpoint that it cannot read, when
 // nothing else tells what producers did in records that are retired. One that was
 // written anew since it was hit is there; with a cut of the log others may do.
-func (*damageSeen) Started(w *World, n *Node, found *effect.Recovered) {
+func (o *damageSeen) Started(w *World, n *Node, found *effect.Recovered) {
+	o.mends.started(n, found)
 	blank := w.atlas.ails[n.id].blank
 	if len(blank) == 0 {
 		return
@@ -36,6 +40,7 @@ func (*damageSeen) Started(w *World, n *Node, found *effect.Recovered) {
 }
 
 func (o *damageSeen) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	o.mends.stepped(w, n, out)
 	for _, e := range out {
 		if reply, ok := e.(effect.Reply); ok && len(w.atlas.ails[n.id].owed) > 0 {
 			if m, ok := reply.Msg.(*message.FetchReply); ok {

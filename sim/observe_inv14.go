@@ -128,6 +128,9 @@ func (o *syncFirst) claims(w *World, n *Node, id record.PartitionID, end record.
 // acks judges what a leader confirms under acks=all.
 func (o *syncFirst) acks(w *World, n *Node, token message.Token, m *message.ProduceReply) {
 	asked, ok := n.tokens[token].request.(*message.Produce)
+	if ok && asked.Acks == message.AcksLeader {
+		o.written(w, n, asked, m)
+	}
 	if !ok || asked.Acks != message.AcksAll {
 		return
 	}
@@ -146,5 +149,24 @@ func (o *syncFirst) acks(w *World, n *Node, token message.Token, m *message.Prod
 			w.fail("INV-14", n.id, "a leader confirms what it has not flushed", "node %d confirms acks=all at offset %d of partition %s, but was told of a flush only up to %d", n.id, p.BaseOffset, p.ID, r.told)
 			return
 		}
+	}
+}
+
+// written judges what a leader confirms under acks=1: its disk has been handed the batch,
+// and has not been told to cut it off since. Where an answer is about several partitions
+// one may have waited for another.
+func (o *syncFirst) written(w *World, n *Node, asked *message.Produce, m *message.ProduceReply) {
+	if len(m.Partitions) != 1 || len(asked.Partitions) != 1 || m.Partitions[0].Code != message.None {
+		return
+	}
+	p := &m.Partitions[0]
+	h, err := record.DecodeHeader(asked.Partitions[0].Records)
+	disk := &w.book.replica(n.id, p.ID).disk
+	if err != nil || p.BaseOffset < disk.start {
+		return
+	}
+	there := disk.from(p.BaseOffset)
+	if len(there) == 0 || there[0].BaseOffset == p.BaseOffset && there[0].CRC != h.CRC {
+		w.fail("INV-14", n.id, "a leader confirms what is not written", "node %d confirms acks=1 at offset %d of partition %s, but its disk has not written that batch: the log there ends at %d", n.id, p.BaseOffset, p.ID, disk.end)
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"testing"
 
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
 
@@ -72,6 +73,28 @@ func TestANodeThatOversleepsIsRefused(t *testing.T) {
 	s.passed()
 	o.judge(s.World, s.nodes[1], 6, 5)
 	s.refused("INV-34", "asks to be woken at 6")
+}
+
+func TestRecordsAreAnsweredForInTheirTime(t *testing.T) {
+	s := newStage(t)
+	n := s.nodes[1]
+	o := &wokenInTime{}
+	o.Started(s.World, n, nil)
+	n.tokens = map[message.Token]caller{
+		7: {request: &message.Produce{Timeout: message.Second}, mono: 100},
+		8: {request: &message.Fetch{}, mono: 100},
+	}
+	end := message.Time(100).Add(message.Second)
+	o.unanswered(s.World, n, end, nil)
+	o.unanswered(s.World, n, end+1, []effect.Effect{effect.Reply{Token: 7}})
+	s.passed()
+	o.unanswered(s.World, n, end+1, []effect.Effect{effect.Reply{Token: 8}})
+	s.refused("INV-34", "node 1 has not answered for records that came 1.000000001s ago, and was given 1s")
+	o.kept[1][7] = true
+	o.unanswered(s.World, n, end.Add(message.Second), nil)
+	s.passed()
+	o.unanswered(s.World, n, end.Add(message.Second)+1, nil)
+	s.refused("INV-34", "and was given 2s")
 }
 
 func TestAJournalThatGrowsIsRefused(t *testing.T) {

@@ -39,7 +39,7 @@ const (
 	ofWakes    // a message came in, of which one of wakesEvery counts
 	ofQuorum   // the node's part in the quorum may have changed, or is told to another
 
-	ofReads   // a read ended
+	ofReads   // a read ended, or a search by time
 	ofSaves   // a write of the quorum journal ended, or is asked for
 	ofAppends // the node appends to a log
 	ofCuts    // a log is made, deleted, truncated, reset or trimmed
@@ -137,7 +137,7 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 		if w.stats.Steps%wakesEvery == 0 {
 			s |= ofWakes
 		}
-	case effect.ReadDone:
+	case effect.ReadDone, effect.TimeFound:
 		s |= ofReads
 	case effect.QuorumSaved:
 		s |= ofSaves | ofQuorum
