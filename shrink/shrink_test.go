@@ -118,3 +118,19 @@ func TestMomentsMoveTogether(t *testing.T) {
 	require.Equal(t, 3*sim.Second, p.Faults[0].For)
 	require.True(t, slices.IsSorted(moments(p)))
 }
+
+// Of a client that misbehaves a plan says only what its requests follow from: the story
+// says which they are.
+func TestAStoryTellsWhatIsSent(t *testing.T) {
+	p := &sim.Plan{
+		Seed: 5, Cluster: sim.ClusterPlan{Nodes: 1, Voters: 1, Shards: 1},
+		Phases:  sim.PhasePlan{Warm: sim.Second, Faults: sim.Second, Drain: sim.Second, Rest: 60 * sim.Second},
+		Network: sim.NetworkPlan{Latency: sim.Millisecond}, Disk: sim.DiskPlan{Append: 50 * sim.Microsecond, Flush: 2 * sim.Millisecond, Read: 100 * sim.Microsecond, Steady: true},
+		Topics:  []sim.TopicPlan{{Name: "t", Partitions: 1, Replication: 1, MinInsync: 1}},
+		Clients: []sim.ClientPlan{{ID: 6, Role: sim.Chaos, Ops: []sim.ClientOp{{At: sim.Second, Do: "send", Draw: 11}, {At: 2 * sim.Second, Do: "send", Draw: 12}}}},
+	}
+	require.NoError(t, p.Validate())
+	var out strings.Builder
+	Story(&out, p, sim.Run(p, sim.Options{}))
+	require.Regexp(t, `\n +1s  client 6: sends [A-Z]\w+.*\n +2s  client 6: sends [A-Z]`, out.String())
+}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/sim"
+	"github.com/tamarack-mq/tamarack/witness"
 )
 
 // Story tells a plan and its failure in a few lines: the cluster, then what
@@ -23,6 +25,7 @@ func Story(w io.Writer, p *sim.Plan, r *sim.Result) {
 		text string
 	}
 	var lines []line
+	sends := sending(p)
 	for i := range p.Faults {
 		lines = append(lines, line{p.Faults[i].At, p.Faults[i].String()})
 	}
@@ -34,7 +37,15 @@ func Story(w io.Writer, p *sim.Plan, r *sim.Result) {
 			for o+1 < len(c.Ops) && c.Ops[o+1].At == op.At && c.Ops[o+1].Do == op.Do && c.Ops[o+1].Topic == op.Topic {
 				o, n = o+1, n+1
 			}
-			lines = append(lines, line{op.At, fmt.Sprintf("client %d: %s", c.ID, deed(op, n))})
+			text := deed(op, n)
+			if sent := sends[c.ID]; op.Do == "send" {
+				until := sim.Span(math.MaxInt64)
+				if o+1 < len(c.Ops) {
+					until = c.Ops[o+1].At
+				}
+				text = sent.between(op.At, until)
+			}
+			lines = append(lines, line{op.At, fmt.Sprintf("client %d: %s", c.ID, text)})
 		}
 	}
 	if p.Script != nil && len(p.Script.Decisions) == 0 {
@@ -82,6 +93,51 @@ func manner(c *sim.ClientPlan) string {
 		return ""
 	}
 	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// sent are the requests of a client, by time.
+type sent []struct {
+	at   sim.Span
+	what string
+}
+
+// sending plays a plan to see what those clients send of which the plan says no more
+// than the chance that it follows from. Nil when it has none.
+func sending(p *sim.Plan) map[int]sent {
+	if !slices.ContainsFunc(p.Clients, func(c sim.ClientPlan) bool {
+		return slices.ContainsFunc(c.Ops, func(op sim.ClientOp) bool { return op.Do == "send" })
+	}) {
+		return nil
+	}
+	run := &witness.Run{}
+	sim.Run(p, sim.Options{Witness: run})
+	all := map[int]sent{}
+	for i := range run.Rows {
+		row := &run.Rows[i]
+		if row.What != witness.Call || row.Place >= 0 || row.Name == "Metadata" || row.Name == "FindCoordinator" {
+			continue
+		}
+		c := int(-row.Place)
+		all[c] = append(all[c], struct {
+			at   sim.Span
+			what string
+		}{sim.Span(row.Time), row.Name})
+	}
+	return all
+}
+
+// between tells what was sent from a time on, before another.
+func (s sent) between(from, to sim.Span) string {
+	var kinds []string
+	for _, r := range s {
+		if r.at >= from && r.at < to && !slices.Contains(kinds, r.what) {
+			kinds = append(kinds, r.what)
+		}
+	}
+	if len(kinds) == 0 {
+		return "send"
+	}
+	return "sends " + strings.Join(kinds, ", ")
 }
 
 // deed tells an operation that was done n times at once.

@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Saved is what a plan did when it was saved as a failure. It does not change
 // how the plan plays; who replays it is told whether it still fails like that.
@@ -29,7 +26,7 @@ func Failed(p *Plan, r *Result, code, bug string) *Plan {
 		Event: r.Failure.Event, Hash: hexOf(r.Hash), Code: code, Bug: bug,
 	}
 	if r.Recorded != nil && p.Script == nil {
-		c.Saved.Script = &Script{slices.Clone(r.Recorded.Decisions)}
+		c.Saved.Script = &Script{append([]Decision{}, r.Recorded.Decisions...)}
 	}
 	return c
 }

@@ -31,6 +31,11 @@ func subjectOfViolation(v *models.Violation, ops []history.Operation) Subject {
 	if m := groupInText.FindStringSubmatch(text); m != nil {
 		s.Group = m[1]
 	}
+	for _, id := range v.Ops { // a commit is one of a group, though the sentence names its client
+		if op := &ops[id]; op.Kind == history.Commit || op.Kind == history.FetchCommitted {
+			named(&s.Group, op.Group)
+		}
+	}
 	if s.Topic == 0 {
 		s.ofOperations(v.Ops, ops)
 	}

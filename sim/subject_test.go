@@ -113,6 +113,7 @@ func TestWhatAFindingOfAModelIsAbout(t *testing.T) {
 		{"skipped record", "group g1 had committed 9/2 up to 24 with transaction 3, but client 8 was given 31 next, and 30 was due before", []int64{1, 2}, Subject{Topic: 9, Partition: 2, Offset: at(30), Group: "g1", At: 50}},
 		{"skipped record", "group g1 has committed 9/2 up to 24, but no member was given 20", nil, Subject{Topic: 9, Partition: 2, Offset: at(20), Group: "g1"}},
 		{"skipped record", "client 8 was given 9/2@14 where 12 was due", []int64{2}, Subject{Topic: 9, Partition: 2, Offset: at(12), At: 50}},
+		{"commit ahead", "client 3 committed 9/2@50, but was given records below 3 only", []int64{1}, Subject{Topic: 9, Partition: 2, Offset: at(50), Group: "g1", At: 30}},
 		{"lost output", `group g1 has committed 9/2 up to 50, but copy 0 of "c12.1-9|ijk"... at 4 was never made`, nil, Subject{Topic: 9, Partition: 2, Offset: at(4), Group: "g1"}},
 		{"two owners", "group g1 accepted a commit for 9/2 from m2 between two of m1 in one epoch", []int64{1, 2}, Subject{Topic: 9, Partition: 2, Group: "g1", Member: "m1", At: 50}},
 		{"doubled output", `group g1 has made copy 0 of "a" more than once: "b" and "c" are both committed`, []int64{3, 3}, Subject{Topic: 9, Partition: 1, Offset: at(12), At: 7}},

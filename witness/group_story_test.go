@@ -60,8 +60,9 @@ func told(t *testing.T, b *book, about Subject) string {
 func TestAPositionOfATransactionIsToldWithTheRecordThatKeepsIt(t *testing.T) {
 	require.Equal(t, `group "billing" in partition 11/0 (orders/0): what it has committed, was told and was given; and record 50 of partition 5/2 (__consumer_offsets/2)
        2          2ms  node 2 answers client 4, which wants the position 12 in the transaction of "pay-1", producer 10, epoch 0: ok
+       3          3ms  node 1 answers client 4, which wants the transaction of "pay-1" to abort: ok
        4          4ms  node 2 hears from node 1 how the transaction of producer 10 has ended: abort
-       4          4ms  [5/2@50] node 2 appends it because of WriteMarkers from node 1: offsets [50, 52), epoch 0
+       4          4ms  [5/2@50] node 2 appends it when WriteMarkers comes from node 1: offsets [50, 52), epoch 0
        5          5ms  node 2 tells client 4 the position 12: ok
        5          5ms  broken: INV-25 a position of an aborted transaction is stored
 `, told(t, aborted(), Subject{Partition: orders, Offset: None, Group: "billing", Kept: offsets, KeptAt: 50}))

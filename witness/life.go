@@ -33,6 +33,7 @@ type life struct {
 	read      int
 	retired   bool
 	asks      map[int32]bool
+	below     map[Place]int64 // up to where clients were given records, as long as that is not beyond it
 }
 
 // Record tells the life of one record: who sent it, who wrote and flushed it,
@@ -41,7 +42,7 @@ func (r *Run) Record(id record.PartitionID, offset int64) *Story {
 	l := &life{
 		run: r, id: id, offset: offset,
 		story: &Story{About: id, Title: fmt.Sprintf("record %d of partition %s", offset, r.name(id))},
-		has:   map[Place]bool{}, safe: map[Place]bool{}, leads: map[Place]int32{}, heard: map[[2]Place]bool{}, asks: map[int32]bool{},
+		has:   map[Place]bool{}, safe: map[Place]bool{}, leads: map[Place]int32{}, heard: map[[2]Place]bool{}, asks: map[int32]bool{}, below: map[Place]int64{},
 	}
 	for i := range r.Rows {
 		l.look(i)
@@ -161,7 +162,7 @@ func (l *life) appended(i int, row *Row, p *Part) {
 		case Recv:
 			from = " as it came from " + step.Peer.Words()
 			if step.Name != "ReplicaFetchReply" {
-				from = fmt.Sprintf(" because of %s from %s", step.Name, step.Peer.Words())
+				from = fmt.Sprintf(" when %s comes from %s", step.Name, step.Peer.Words())
 			}
 		}
 	}
@@ -221,8 +222,12 @@ func (l *life) stands(i int, row *Row, p *Part) {
 // client is what a client got.
 func (l *life) client(i int, row *Row, p *Part) {
 	if !p.Covers(l.id, l.offset) {
+		if row.Name == "poll" {
+			l.passes(i, row, p)
+		}
 		return
 	}
+	delete(l.below, row.Place)
 	switch row.Name {
 	case "publish":
 		if row.Begin >= 0 {
@@ -238,6 +243,19 @@ func (l *life) client(i int, row *Row, p *Part) {
 		}
 		l.add(i, weight, "%s is given it", row.Place.Words())
 	}
+}
+
+// passes tells of a client that is given what stands behind the record, after it was
+// given what stands before it.
+func (l *life) passes(i int, row *Row, p *Part) {
+	if p.To <= l.offset {
+		l.below[row.Place] = p.To
+		return
+	}
+	if to, ok := l.below[row.Place]; ok && l.born {
+		l.add(i, major, "%s is given the records [%d, %d), and was given those below %d before: it passes over it", row.Place.Words(), p.From, p.To, to)
+	}
+	delete(l.below, row.Place)
 }
 
 // process is the end or the beginning of a process that had the record.

@@ -10,12 +10,7 @@ import (
 // told, and what was asked about it.
 func (r *Run) Members(s Subject) *Story {
 	story := &Story{Title: fmt.Sprintf("group %q", s.Group)}
-	in := map[Place]bool{}
-	for i := range r.Clients {
-		if c := &r.Clients[i]; c.Group == s.Group {
-			in[ClientAt(c.ID)] = true
-		}
-	}
+	in := r.clientsOf(s.Group)
 	said := map[Place]string{}
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -25,7 +20,7 @@ func (r *Run) Members(s Subject) *Story {
 		switch {
 		case row.What == Broken:
 			add(vital, "%s", r.Say(i))
-		case (row.What == ClientDown || row.What == ClientStart || row.What == ClientPause || row.What == ClientWake) && in[row.Place]:
+		case in[row.Place] && row.lives():
 			add(usual, "%s", r.Say(i))
 		case row.Group != s.Group || row.What != Reply:
 		case row.Name == "GroupHeartbeatReply":
@@ -39,6 +34,22 @@ func (r *Run) Members(s Subject) *Story {
 	r.keep(story, s)
 	story.around(r, s.At)
 	return story
+}
+
+// clientsOf are the clients that are there to be members of a group.
+func (r *Run) clientsOf(group string) map[Place]bool {
+	in := map[Place]bool{}
+	for i := range r.Clients {
+		if c := &r.Clients[i]; c.Group == group {
+			in[ClientAt(c.ID)] = true
+		}
+	}
+	return in
+}
+
+// lives says that a row is about the life of a client.
+func (r *Row) lives() bool {
+	return r.What == ClientDown || r.What == ClientStart || r.What == ClientPause || r.What == ClientWake
 }
 
 // beat tells the answer to a heartbeat, unless the member has had that answer said last.

@@ -3,6 +3,7 @@ package witness
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,13 +26,18 @@ func (r *Run) inGroup(title string, s Subject) *Story {
 	if s.Member != "" {
 		g.owning, g.standing = major, minor
 	}
+	in := r.clientsOf(s.Group)
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		switch {
+		case in[row.Place] && row.lives():
+			g.add(i, min(g.owning, usual), "%s", r.Say(i))
 		case row.What == Broken:
 			g.add(i, vital, "%s", r.Say(i))
 		case row.What == Recv && row.Name == "WriteMarkers":
 			g.marked(i, row)
+		case row.What == Reply && row.Name == "EndTransactionReply" && slices.Contains(g.transactional, row.Transactional):
+			g.add(i, usual, "%s answers %s, which wants the transaction of %q to %s: %s", row.Place.Words(), row.Peer.Words(), row.Transactional, ended(r.Rows[max(0, row.Begin)].Text), ok(row.Code))
 		case row.Group != s.Group:
 		case row.What == Reply && row.Name == "DeleteGroupReply":
 			g.add(i, major, "%s answers %s, which wants the group to be deleted: %s", row.Place.Words(), row.Peer.Words(), ok(row.Code))
@@ -63,6 +69,7 @@ type grouping struct {
 	owning, standing int              // how much it matters who owns it, and where the group stands
 	at               int64            // the position that was committed last
 	producers        []string         // who have committed positions in transactions
+	transactional    []string         // and under which transactional ids
 }
 
 func (g *grouping) add(row, weight int, format string, args ...any) {
@@ -110,7 +117,7 @@ func (g *grouping) told(i int, row *Row, p *Part) {
 	case row.Name == "CommitTransactionOffsetsReply":
 		who := producerIn(g.run.Rows[max(0, row.Begin)].Text)
 		if who != "" {
-			g.producers = append(g.producers, who)
+			g.producers, g.transactional = append(g.producers, who), append(g.transactional, row.Transactional)
 		}
 		g.add(i, g.passes(p, code), "%s answers %s, which wants the position %d in the transaction of %q%s: %s",
 			row.Place.Words(), row.Peer.Words(), p.From, row.Transactional, titled(who), code)

@@ -184,10 +184,18 @@ func (r *Run) Copies(id record.PartitionID, offset int64, copies []int64) *Story
 		s.Title += fmt.Sprintf(", which is also record %d", at)
 		s.Left += other.Left
 		for _, step := range other.Steps {
-			if r.Rows[step.Row].What != Broken {
-				s.Steps = append(s.Steps, step)
-				s.tag(len(s.Steps)-1, at, r)
+			if r.Rows[step.Row].What == Broken {
+				continue
 			}
+			both := slices.IndexFunc(s.Steps, func(own Step) bool {
+				return own.Row == step.Row && own.Text == fmt.Sprintf("[%d] %s", offset, step.Text)
+			})
+			if both >= 0 { // it is about the partition
+				s.Steps[both].Text = step.Text
+				continue
+			}
+			s.Steps = append(s.Steps, step)
+			s.tag(len(s.Steps)-1, at, r)
 		}
 	}
 	s.short()

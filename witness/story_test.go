@@ -244,7 +244,7 @@ func TestASubjectIsFoundInTheSentenceWhenTheJudgeNamesNone(t *testing.T) {
 	b.Failure.Subject, b.Failure.Sentence = Subject{Offset: None}, "after 30s partition 11/0 has no leader, 4/5 do"
 	require.Equal(t, Subject{Partition: orders, Offset: None}, b.Subject())
 	require.Equal(t, "partition 11/0 (orders/0)", b.Why().Title)
-	b.Failure.Sentence = `30s after the last fault the cluster has not come to rest: orders/0 of group "billing"; the coordinator says ""; 4/5 do`
+	b.Failure.Sentence = `30s after the last fault the cluster has not come to rest: a partition of a group has no owner: orders/0 of group "billing"; the coordinator says ""; 4/5 do`
 	require.Equal(t, Subject{Partition: orders, Offset: None, Group: "billing", Member: "any"}, b.Subject())
 	require.Equal(t, `group "billing": who owns partition 11/0 (orders/0)`, b.Why().Title)
 	b.Failure.Sentence = `30s after the last fault the cluster has not come to rest: client 3 of group "billing" is at 4 of 7 in partition 11/0`
@@ -333,4 +333,23 @@ func TestAGroupThatIsNotThereIsRefused(t *testing.T) {
 	b.row(ClientAt(1), Call, None, func(r *Row) { r.Group = "audit" })
 	require.EqualError(t, b.KnowsGroup("nope"), "there is no group nope in this run; it has audit, billing")
 	require.NoError(t, b.KnowsGroup("audit"))
+}
+
+func TestAReaderThatPassesOverARecord(t *testing.T) {
+	b := newBook()
+	b.appends(1, None, orders, 0, 20, 22)
+	given := func(client int, from, to int64) {
+		b.next()
+		b.row(ClientAt(client), Done, None, func(r *Row) { r.Name, r.Parts = "poll", in(orders, None, from, to) })
+	}
+	given(1, 18, 20)
+	given(2, 30, 31) // it began there
+	given(1, 22, 24)
+	given(1, 24, 25)
+	var out bytes.Buffer
+	require.NoError(t, b.WriteStory(&out, b.Record(orders, 21)))
+	require.Equal(t, `record 21 of partition 11/0 (orders/0)
+       0           0s  node 1 appends it: offsets [20, 22), epoch 0
+       3          3ms  client 1 is given the records [22, 24), and was given those below 20 before: it passes over it
+`, out.String())
 }

@@ -52,6 +52,6 @@ var (
 	groupInText = regexp.MustCompile(`group "([^"]+)"`)
 	// What does not come to rest is told as "node 3 has that of "stage0-1", ...".
 	transactionInText = regexp.MustCompile(`has that of "([^"]+)"`)
-	ownerInText       = regexp.MustCompile(`^clients? .* holds? |^[^ ]+/[0-9]+ of group `)
+	ownerInText       = regexp.MustCompile(`has no owner: |hold one partition |holds what the coordinator `)
 	nodeInText        = regexp.MustCompile(`\bnode ([0-9]+)\b`)
 )

@@ -105,13 +105,16 @@ func (t *transacting) appends(i int, row *Row) {
 // Node tells what became of a node, and what led to the row at which a run ended.
 func (r *Run) Node(at Place, end int) *Story {
 	s := &Story{Title: fmt.Sprintf("%s, and what led to event %d", at.Words(), r.Rows[end].Event)}
-	led := map[int]bool{}
+	led, number := map[int]bool{}, regexp.MustCompile(fmt.Sprintf(`\bNode:%d\b`, at))
 	for i := end; i >= 0 && len(led) < Longest/2; i = r.before(i) {
 		led[i] = true
 		s.Steps = append(s.Steps, Step{i, r.Say(i), major})
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
+		if row.What == Request && (row.Name == "DrainBroker" || row.Name == "UnregisterBroker") && number.MatchString(row.Text) {
+			s.Steps = append(s.Steps, Step{i, fmt.Sprintf("%s asks %s: %s", row.Peer.Words(), row.Place.Words(), row.Text), usual})
+		}
 		if row.Place != at || led[i] {
 			continue
 		}

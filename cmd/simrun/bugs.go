@@ -210,6 +210,7 @@ func huntAll(ctx context.Context, root, from string, bugs []hunt.Bug, starts []u
 			hunt.Row(os.Stdout, &outcomes[i])
 			if outcomes[i].Verdict.Kept() {
 				best := outcomes[i].Best()
+				fmt.Printf("  what      %s\n", best.Sentence)
 				printCommands(nameOf(from, &bugs[i]), strconv.FormatUint(best.Seed, 10), best.Event)
 			}
 			var so []hunt.Outcome

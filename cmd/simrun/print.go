@@ -157,7 +157,9 @@ func printCommandsTo(to io.Writer, bug, what string, event uint64) {
 	fmt.Fprintf(to, "  replay    %s\n", plantedCommand(bug, "replay", what))
 	fmt.Fprintf(to, "  story     %s\n", plantedCommand(bug, "replay", what, "--story", "--from", strconv.FormatUint(max(event, 201)-200, 10)))
 	name := nameOfPlan(what)
-	fmt.Fprintf(to, "  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
+	if !strings.HasPrefix(name, "small") { // as shrink calls what cannot be smaller
+		fmt.Fprintf(to, "  shrink    %s\n", plantedCommand(bug, "shrink", what, "-o", "small-"+name+".json"))
+	}
 	fmt.Fprintf(to, "  why       %s\n", plantedCommand(bug, "why", what))
 	fmt.Fprintf(to, "  explain   %s\n", plantedCommand(bug, "explain", what, "-o", "report-"+name+".html"))
 	fmt.Fprintf(to, "  debug     %s\n", plantedCommand(bug, "debug", what))

@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 	"models":            {"history"},
 	"sim":               {"core", "core/", "storage", "storage/vfs/simdisk", "transport/simnet", "transport/codec", "history", "models", "witness", "topology", "internal/dump", "internal/cputime"},
 	"witness":           {"core/record"},
-	"shrink":            {"sim"},
+	"shrink":            {"sim", "witness"},
 	"hunt":              {},
 	"topology":          {},
 	"live":              {"client", "core/client", "core/chance", "core/record", "core/message", "transport/tcp", "history", "models", "internal/loopback"},
