@@ -60,7 +60,8 @@ type drive struct {
 type openLog struct {
 	cut      effect.Cut
 	appended record.Offset
-	pending  int // changes other than appends that wait: reads must come behind them
+	pending  int   // changes other than appends that wait: reads must come behind them
+	segment  int64 // bytes of a segment, by the settings of the log
 }
 
 // flushed is one flush: what it claims when it is done.
@@ -89,6 +90,7 @@ func (d *drive) options() storage.Options {
 	if c := d.node.world.plan.Disk.Cache; c != 0 {
 		o.CacheBytes = int64(c)
 	}
+	o.SegmentBytes, o.OpenFiles = int32(d.node.world.plan.Disk.Segment), d.node.world.plan.Disk.OpenFiles
 	if s := d.node.settings; s != nil {
 		o.CacheBytes, o.MarksEvery = or(int64(s.Cache), o.CacheBytes), or(s.Marks, o.MarksEvery)
 	}
@@ -129,7 +131,8 @@ func (d *drive) open() (effect.Recovered, bool) {
 	d.recovered(&found)
 	d.logs = make(map[record.PartitionID]*openLog, len(found.Logs))
 	for i := range found.Logs {
-		d.logs[found.Logs[i].ID] = &openLog{appended: found.Logs[i].End}
+		l := &found.Logs[i]
+		d.logs[l.ID] = &openLog{appended: l.End, segment: d.segmentBytes(l.Config)}
 	}
 	return found, true
 }
@@ -322,12 +325,14 @@ func (d *drive) change(e effect.Effect) error {
 	w, n := d.node.world, d.node
 	switch e := e.(type) {
 	case effect.Append:
+		before := d.store.Shape(e.Log)
 		err := d.store.Append(e)
 		d.heard("an append", false, err)
 		if err != nil {
 			return err
 		}
 		l := d.logs[e.Log]
+		d.rolled(e, l, before)
 		l.cut, l.appended = e.Cut, e.End
 		w.book.wrote(n, e)
 		d.done = append(d.done, effect.Appended{Log: e.Log, Cut: e.Cut, End: e.End})
@@ -352,7 +357,9 @@ func (d *drive) change(e effect.Effect) error {
 	w.book.changed(n, e)
 	switch e := e.(type) {
 	case effect.CreateLog:
-		d.logs[e.Log] = &openLog{appended: e.Start}
+		d.logs[e.Log] = &openLog{appended: e.Start, segment: d.segmentBytes(e.Config)}
+	case effect.ConfigureLog:
+		d.logs[e.Log].segment = d.segmentBytes(e.Config)
 	case effect.DeleteLog:
 		delete(d.logs, e.Log)
 	case effect.Truncate:

@@ -75,8 +75,9 @@ func (w *World) rot(n *Node, f *Fault) {
 }
 
 // rotBeside damages what stands beside the records of a log, and what storage
-// can make anew from them or must give the log up for.
-func (w *World) rotBeside(n *Node) {
+// can make anew from them or must give the log up for; with a Strength, it takes the
+// checkpoint of a log of the topic away.
+func (w *World) rotBeside(n *Node, f *Fault) {
 	if !n.up || !w.atlas.mayDamage(n) {
 		return
 	}
@@ -85,10 +86,13 @@ func (w *World) rotBeside(n *Node) {
 		if isLogFile(path) || !strings.Contains(path, "/") {
 			return 0
 		}
+		if f.Strength > 0 && !(strings.HasSuffix(path, "/checkpoint") && w.isOf(path, f.Topic)) {
+			return 0
+		}
 		return min(durable, d.store.Guarded(path))
 	}
 	damage := d.disk.FlipBit
-	if d.chaos.OneIn(3) {
+	if f.Strength > 0 || d.chaos.OneIn(3) {
 		damage = d.disk.LoseFile
 	}
 	if hit, ok := damage(d.chaos, limit); ok {

@@ -66,7 +66,7 @@ func (w *World) strikeMore(f *activeFault) {
 		}
 	case DamageFile:
 		if n != nil {
-			w.rotBeside(n)
+			w.rotBeside(n, p)
 		}
 	case DamageJournal:
 		w.rotJournal(f, n)

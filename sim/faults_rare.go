@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"encoding/binary"
+	"strconv"
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
@@ -13,6 +15,7 @@ const (
 	marksGone    = 3 // the file of marks
 	identityOnce = 4 // one copy of the identity
 	cleanMark    = 5 // what a clean end has left, while the node is down
+	markAndLog   = 6 // one copy of a mark, and the newest of what it vouches for
 )
 
 // strikeRare carries out the kinds of this file. What they draw comes from a stream
@@ -104,12 +107,16 @@ func (w *World) rotRoot(n *Node, what int) {
 	}
 	var hit simdisk.Damage
 	var ok bool
+	var folder string
 	bit := uint8(d.rare.Below(8))
 	switch what {
-	case markTwice, markOnce:
+	case markTwice, markOnce, markAndLog:
 		at := w.usedMark(n)
 		if at < 0 {
 			return
+		}
+		if what == markAndLog {
+			folder = w.folderOfMark(n, at)
 		}
 		at += d.rare.Below(markSize)
 		if what == markTwice {
@@ -136,6 +143,9 @@ func (w *World) rotRoot(n *Node, what int) {
 		w.atlas.damageRoot(n, hit.Path)
 		w.mark(markRootDamaged)
 		w.tellHit(n, hit)
+	}
+	if ok && folder != "" {
+		w.rotVouched(n, folder)
 	}
 }
 
@@ -245,3 +255,47 @@ func (d *drive) heard(op string, reads bool, err error) {
 	}
 	w.mark(markOpFailed)
 }
+
+// folderOfMark is the folder of the log of a mark; "": it is of none.
+func (w *World) folderOfMark(n *Node, at int64) string {
+	f, err := n.drive.disk.Open("marks")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	var b [markSize]byte
+	if _, err := f.ReadAt(b[:], at); err != nil {
+		return ""
+	}
+	topic, index, flags := binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint32(b[48:])
+	if flags&1 == 0 { // it is free
+		return ""
+	}
+	return strconv.FormatUint(topic, 10) + "-" + strconv.FormatUint(uint64(index), 10) + "/"
+}
+
+// rotVouched damages some of the newest bytes of a log, one copy of whose mark was just
+// damaged, as far as the other copy has to vouch for them.
+func (w *World) rotVouched(n *Node, folder string) {
+	d := &n.drive
+	var path string
+	var sure int64
+	for _, f := range d.disk.Files() { // by name: the last that a mark vouches for
+		if strings.HasPrefix(f.Path, folder) && isLogFile(f.Path) {
+			if until := min(f.Durable, d.store.Guarded(f.Path)); until > 0 {
+				path, sure = f.Path, until
+			}
+		}
+	}
+	if path == "" {
+		return
+	}
+	off := sure - 1 - d.rare.Below(min(sure, newestBytes))
+	if hit, ok := d.disk.FlipAt(path, off, uint8(d.rare.Below(8))); ok {
+		w.atlas.damage(n, hit.Path)
+		w.tellHit(n, hit)
+	}
+}
+
+// newestBytes is about what a few flushes of one log make durable.
+const newestBytes = 400

@@ -4,7 +4,9 @@ import "strings"
 
 // closedFiles is INV-38 for open files: at rest no node holds a file that has no
 // name any more, nor any file twice. What is open for nothing is never closed again.
-// And for the file of marks: it has none that are held for logs that are gone.
+// And for the file of marks: it has none that are held for logs that are gone. And as many
+// files of logs count as in use as are: of too few that count too many stay open, and of
+// too many that do appends wait for flushes that nobody needs.
 type closedFiles struct{ blind }
 
 func (*closedFiles) Invariant() string { return "INV-38" }
@@ -18,6 +20,8 @@ func (o *closedFiles) Rested(w *World) {
 			o.judge(w, n, names, nameless)
 			held, logs := n.drive.store.Marked()
 			o.marked(w, n, held, logs)
+			counted, used := n.drive.store.InUse()
+			o.counted(w, n, counted, used)
 		}
 	}
 }
@@ -38,5 +42,11 @@ func (*closedFiles) judge(w *World, n *Node, names []string, nameless int) {
 func (*closedFiles) marked(w *World, n *Node, held, logs int) {
 	if held != logs {
 		w.fail("INV-38", n.id, "marks are held for nothing", "node %d has %d logs at rest, and holds %d marks for logs", n.id, logs, held)
+	}
+}
+
+func (*closedFiles) counted(w *World, n *Node, counted, used int) {
+	if counted != used {
+		w.fail("INV-38", n.id, "files in use are miscounted", "node %d counts %d files of logs as in use at rest, and %d are", n.id, counted, used)
 	}
 }

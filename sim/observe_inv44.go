@@ -5,6 +5,8 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // ownedLogs is INV-44: a broker holds what the committed metadata places on it,
@@ -12,19 +14,26 @@ import (
 // whose image does not place it there; a broker that is being drained gets no
 // replica, and none is taken out of the cluster while it holds one or runs. That a
 // broker is being drained outlives its runs: only an operator takes it back.
-// The replicas of a new partition are on as many racks as there are.
+// The replicas of a new partition are on as many racks as there are, and so are those
+// to which a partition moves because a broker is being drained.
 type ownedLogs struct {
 	blind
 	draining []bool // by node id, as committed before the step at hand
 	version  message.Version
 	brokers  []*message.BrokerChange
+	asked    map[record.PartitionID][][]message.NodeID // replicas that somebody wanted
 }
 
 func (*ownedLogs) Invariant() string { return "INV-44" }
 
-func (*ownedLogs) Looks() scope { return ofImages | ofCuts }
+func (*ownedLogs) Looks() scope { return ofImages | ofCuts | ofMoving }
 
-func (o *ownedLogs) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effect) {
+func (o *ownedLogs) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if r, ok := in.(effect.Requested); ok {
+		if m, ok := r.Msg.(*message.AlterReassignments); ok {
+			o.wanted(m)
+		}
+	}
 	for _, e := range out {
 		if d, ok := e.(effect.DeleteLog); ok {
 			o.deleted(w, n, d)
@@ -47,6 +56,9 @@ func (o *ownedLogs) Stepped(w *World, n *Node, _ effect.Input, out []effect.Effe
 		}
 		if c.old == nil && w.book.meta.entries == 1 {
 			o.spread(w, c.new)
+		}
+		if c.old != nil && w.book.meta.entries == 1 {
+			o.moves(w, c.old, c.new)
 		}
 	}
 	o.registered(w, image.Brokers())
@@ -91,6 +103,66 @@ func (o *ownedLogs) spread(w *World, p *message.PartitionChange) {
 	if len(taken) < due {
 		w.fail("INV-44", w.book.meta.active, "a partition is on fewer racks than there are", "the replicas %v of partition %s are on the racks %q, though there were brokers of %d racks to choose from", p.Replicas, p.ID, taken, due)
 	}
+}
+
+// wanted takes in where somebody wants partitions to be.
+func (o *ownedLogs) wanted(m *message.AlterReassignments) {
+	for _, p := range m.Partitions {
+		if o.asked == nil {
+			o.asked = map[record.PartitionID][][]message.NodeID{}
+		}
+		if len(p.Replicas) > 0 {
+			o.asked[p.ID] = append(o.asked[p.ID], p.Replicas)
+		}
+	}
+}
+
+// moves judges where a move leads that nobody has asked for: away from brokers that are
+// being drained, each of which is replaced by one that runs, on another rack than those
+// that stay and those that come, as long as there is one.
+func (o *ownedLogs) moves(w *World, old, p *message.PartitionChange) {
+	of := old.Replicas
+	if metadata.Moving(old) {
+		of = old.Target
+	}
+	same := func(replicas []message.NodeID) bool { return slices.Equal(replicas, p.Target) }
+	if len(p.Target) != len(of) || same(old.Target) || slices.ContainsFunc(o.asked[p.ID], same) {
+		return
+	}
+	var racks []string // of those that stay, then of those that come as well
+	come := 0
+	for i, m := range p.Target {
+		if b := o.before(m); m == of[i] && b != nil && !b.ShuttingDown && !b.Draining {
+			racks = once(racks, b.Rack)
+		} else if m != of[i] {
+			come++
+		}
+	}
+	var free []string
+	for _, b := range o.brokers {
+		if !b.ShuttingDown && !b.Draining && !b.Fenced && !contains(of, b.Node) && !slices.Contains(racks, b.Rack) {
+			free = once(free, b.Rack)
+		}
+	}
+	due := len(racks) + min(come, len(free))
+	for i, m := range p.Target {
+		if b := o.before(m); m != of[i] && b != nil {
+			racks = once(racks, b.Rack)
+		}
+	}
+	if len(racks) < due {
+		w.fail("INV-44", w.book.meta.active, "a drained partition goes to fewer racks than there are", "partition %s of the replicas %v is to move to %v, because brokers are drained, which are on the racks %q, though there were brokers of %d racks to choose from", p.ID, of, p.Target, racks, due)
+	}
+}
+
+// before is a broker as it was committed before the step at hand, or nil.
+func (o *ownedLogs) before(id message.NodeID) *message.BrokerChange {
+	for _, b := range o.brokers {
+		if b.Node == id {
+			return b
+		}
+	}
+	return nil
 }
 
 // once is a list with one that it may have already.

@@ -31,6 +31,7 @@ const (
 	ofIdentities // a question for a producer id comes in
 	ofTurns      // ... is answered, or the end of a transaction
 	ofDeletions  // records are to be deleted
+	ofMoving     // partitions are to move
 	ofSure       // what is answered only by who has made sure that it leads, and has no scope of its own; questions of other nodes, too
 
 	// What nodes tell each other.
@@ -64,6 +65,7 @@ var (
 		message.KindInitProducerID: ofIdentities, message.KindInitProducerIDReply: ofTurns,
 		message.KindEndTransactionReply: ofTurns,
 		message.KindDeleteRecords:       ofDeletions,
+		message.KindAlterReassignments:  ofMoving,
 		message.KindListGroupsReply:     ofSure, message.KindListTransactionsReply: ofSure,
 		message.KindDescribeTransactionReply: ofSure,
 	}

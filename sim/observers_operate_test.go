@@ -147,6 +147,43 @@ func TestAPartitionOnFewerRacksThanThereAreIsRefused(t *testing.T) {
 	s.refused("INV-44", "the replicas [1 2] of partition 5/0 are on the racks [\"a\"], though there were brokers of 2 racks")
 }
 
+// What is moved because of a drain goes to racks that hold nothing of it yet, as long as
+// somebody runs there; where an operator wants it, it may go anywhere.
+func TestADrainToFewerRacksThanThereAreIsRefused(t *testing.T) {
+	s, o := newStage(t), &ownedLogs{}
+	v := message.Version(20)
+	image := s.cluster()
+	for node, rack := range []string{1: "a", 2: "b", 3: "a", 4: "a", 5: "c", 6: "d"} {
+		if node == 0 {
+			continue
+		}
+		v++
+		b := &message.BrokerChange{Node: message.NodeID(node), Epoch: message.BrokerEpoch(v), Rack: rack, Draining: node < 3, Fenced: node == 6}
+		if err := image.Apply(v, &message.Change{Broker: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move := func(of nodeIDs, target ...message.NodeID) {
+		v++
+		image.Advance(v)
+		s.book.meta.entries = 1
+		old := &message.PartitionChange{ID: part, Replicas: of}
+		s.book.meta.changed = []partChange{{s.book.part(part), old, &message.PartitionChange{ID: part, Replicas: of, Target: target}}}
+		o.Stepped(s.World, s.nodes[3], nil, nil)
+	}
+	o.Stepped(s.World, s.nodes[3], nil, nil)
+	move(nodeIDs{1, 2}, 3, 5)
+	move(nodeIDs{1, 2, 5}, 3, 4, 5) // there are no more
+	move(nodeIDs{1, 5, 4}, 3, 5, 4)
+	move(nodeIDs{1, 4}, 5, 4)
+	wanted := &message.AlterReassignments{Partitions: []message.Reassignment{{ID: part, Replicas: nodeIDs{4, 3}}}}
+	o.Stepped(s.World, s.nodes[3], effect.Requested{Msg: wanted}, nil)
+	move(nodeIDs{2, 3}, 4, 3)
+	s.passed()
+	move(nodeIDs{2, 4}, 3, 4)
+	s.refused("INV-44", `is to move to [3 4], because brokers are drained, which are on the racks ["a"], though there were brokers of 2 racks`)
+}
+
 // A drain is an operator's word: it outlives the runs of the broker, and ends when
 // an operator takes it back.
 func TestADrainThatEndsWithARestartIsRefused(t *testing.T) {

@@ -145,7 +145,8 @@ type DiskPlan struct {
 	TailScale  Span `json:"tailScale,omitempty"`  // how long those take
 	Read       Span `json:"read"`                 // one read
 	ReadTail   int  `json:"readTail,omitempty"`   // per mille of reads that take TailScale longer
-	Segment    int  `json:"segment,omitempty"`    // bytes of a segment; 0: the core's default
+	Segment    int  `json:"segment,omitempty"`    // bytes of a segment, of logs that name no size; 0: the default of storage
+	OpenFiles  int  `json:"openFiles,omitempty"`  // files that are kept open, about; 0: the default of storage
 	Cache      int  `json:"cache,omitempty"`      // bytes of the newest batches kept in memory; 0: 256 KiB; below 0: none
 	TornShare  int  `json:"tornShare,omitempty"`  // percent of crashes that come inside a file operation
 	LossyShare int  `json:"lossyShare,omitempty"` // percent of crashes that lose unflushed pages

@@ -44,6 +44,7 @@ func (p *Plan) inBounds() error {
 		{"network.queue", n.Queue, 0, many},
 		{"network.spoil", n.Spoil, 0, many},
 		{"disk.flushTail", d.FlushTail, 0, 1000},
+		{"disk.openFiles", d.OpenFiles, 0, many},
 		{"disk.readTail", d.ReadTail, 0, 1000},
 		{"disk.segment", d.Segment, 0, mostBytes},
 		{"disk.tornShare", d.TornShare, 0, 100},

@@ -47,3 +47,26 @@ func drawSuccessions(r *chance.Stream, p *Plan) (faults []Fault) {
 		at += long + Span(r.Between(3000, 8000))*Millisecond
 	}
 }
+
+// drawLostSnapshots keeps a voter away, in a few seeds, until the others have summed up
+// what it lacks, and lets the links of the leader lose much of what is sent when it is
+// back: the snapshot too may be lost, and must be sent again when it is.
+func drawLostSnapshots(r *chance.Stream, p *Plan) (faults []Fault) {
+	c := &p.Cluster
+	if c.Voters < 3 || !r.OneIn(10) {
+		return nil
+	}
+	c.Tidy = int(r.Between(4, 12))
+	end := p.Phases.Warm + p.Phases.Faults
+	for at := p.Phases.Warm + Span(r.Below(int64(3*Second))); at < end; at += Span(r.Between(8000, 14_000)) * Millisecond {
+		away := Span(r.Between(1500, 4000)) * Millisecond
+		node := int(r.Between(1, int64(c.Voters)))
+		faults = append(faults,
+			Fault{At: at, For: away, Kind: Isolate, Node: node},
+			Fault{At: at + away - 10*Millisecond, For: 2 * p.Timing.Election, Kind: Lossy, Target: "controller", Peer: node, Strength: int(r.Between(30, 70))})
+		for ask := at + 100*Millisecond; ask < at+away; ask += Span(r.Between(30, 150)) * Millisecond {
+			faults = append(faults, Fault{At: ask, Kind: MoveLeader, Topic: p.anyTopic(r).Name})
+		}
+	}
+	return faults
+}

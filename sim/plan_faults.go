@@ -66,7 +66,7 @@ const (
 	HalfOpen      FaultKind = "half-open"      // Strength percent of sends leave a connection dead without a word
 	NarrowLink    FaultKind = "narrow-link"    // a link holds Strength messages, what is more overflows
 	FailWrite     FaultKind = "fail-write"     // one of the next writes is taken in part, and fails
-	DamageFile    FaultKind = "damage-file"    // flushed data beside the records is damaged: index, epochs, checkpoint
+	DamageFile    FaultKind = "damage-file"    // flushed data beside the records is damaged: index, epochs, checkpoint; with a Strength, a checkpoint of Topic is gone
 	DamageJournal FaultKind = "damage-journal" // a voter's journal is damaged; at the end an operator replaces the disk
 	SlowReads     FaultKind = "slow-reads"     // each read of a node takes up to Strength milliseconds longer
 	Usurp         FaultKind = "usurp"          // whoever is elected to lead the controllers is cut off within Strength milliseconds, until the next one is
@@ -74,7 +74,7 @@ const (
 	// Of disks, where others seldom strike.
 	FailOp       FaultKind = "fail-op"       // one of the next file operations of kind Strength fails: see simdisk.Op
 	FailRecovery FaultKind = "fail-recovery" // the process dies, and the Strength-th file operation of its next start fails; 305: the fifth of kind 3
-	DamageRoot   FaultKind = "damage-root"   // what a node keeps of itself is damaged: 1 both copies of a mark, 2 one, 3 all marks, 4 one copy of the identity, 5 the mark of a clean end
+	DamageRoot   FaultKind = "damage-root"   // what a node keeps of itself is damaged: 1 both copies of a mark, 2 one, 3 all marks, 4 one copy of the identity, 5 the mark of a clean end, 6 one copy of a mark and the end of its log
 	LoseFolder   FaultKind = "lose-folder"   // the folder of a log is gone
 	CutFile      FaultKind = "cut-file"      // a segment has lost its end
 )

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/chance"
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/chance"
+)
 
 // operations are what operators do about replicas and brokers while everything
 // else goes wrong. Each kind has its own switch and strength, as faults have.
@@ -112,6 +116,26 @@ func drawMoves(r *chance.Stream, p *Plan) (faults []Fault) {
 		for k := range r.Between(0, 3) { // when who was cut off has left the in-sync set
 			late := trouble.At + p.Timing.ReplicaLag + Span(k)*400*Millisecond
 			faults = append(faults, Fault{At: late, Kind: CancelReassign, Topic: t.Name})
+		}
+	}
+	return faults
+}
+
+// drawGrowth has the topic of drawRacks grow now and then, once all brokers are there, and
+// sometimes two of five brokers drained at once: both replicas of some partitions leave.
+func drawGrowth(r *chance.Stream, p *Plan) (faults []Fault) {
+	if !slices.ContainsFunc(p.Topics, func(t TopicPlan) bool { return t.Name == rackedTopic }) {
+		return nil
+	}
+	for range r.Between(2, 4) {
+		at := p.Phases.Warm/2 + Span(r.Below(int64(p.Phases.Faults)))
+		faults = append(faults, Fault{At: at, Kind: AddPartitions, Topic: rackedTopic, Strength: int(r.Between(2, 4))})
+	}
+	if n := int64(p.Cluster.Nodes); n > 4 && r.OneIn(2) {
+		at, long := p.Phases.Warm+Span(r.Below(int64(p.Phases.Faults/2))), Span(r.Between(6000, 12_000))*Millisecond
+		one := r.Between(1, n)
+		for _, node := range []int64{one, (one+r.Between(0, n-2))%n + 1} {
+			faults = append(faults, Fault{At: at, For: long, Kind: Drain, Node: int(node)})
 		}
 	}
 	return faults

@@ -24,6 +24,11 @@ func rarest() []swarm {
 		}},
 		{"lose-folder", 6, [2]int64{5000, 20_000}, func(d *faultDraw) Fault { return d.onNode(LoseFolder, 0, 0) }},
 		{"cut-file", 8, [2]int64{4000, 15_000}, func(d *faultDraw) Fault { return d.onNode(CutFile, 0, 0) }},
+		{"mark-and-log", 12, [2]int64{2000, 8000}, func(d *faultDraw) Fault {
+			f := d.onNode(DamageRoot, 0, 0)
+			f.Strength = markAndLog
+			return f
+		}},
 	}
 }
 
@@ -43,6 +48,12 @@ func drawRare(r *chance.Stream, p *Plan) {
 	}
 	if d := r.Split("group batch"); d.OneIn(4) {
 		p.Cluster.GroupBatch = int(d.Between(1, 300))
+	}
+	if d := r.Split("open files"); d.OneIn(4) {
+		p.Disk.OpenFiles = int(d.Between(2, 16))
+	}
+	if d := r.Split("segment"); d.OneIn(4) {
+		p.Disk.Segment = int(d.Between(1, 16)) << 10
 	}
 	if d := r.Split("replay bytes"); d.OneIn(3) {
 		p.Cluster.ReplayBytes = int(d.Between(1, 3000))

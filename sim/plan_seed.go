@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tamarack-mq/tamarack/core/chance"
@@ -43,6 +44,7 @@ func newPlan(seed uint64, of family) *Plan {
 	drawRare(r.Split("rare"), p)
 	p.Topics = drawTopics(r.Split("topics"), &p.Cluster)
 	drawSparse(r.Split("sparse"), p)
+	drawRacks(r.Split("racks"), p)
 	drawAbsent(r.Split("absent"), p)
 	p.Clients = drawClients(r.Split("clients"), p, of)
 	p.Timing.OffsetRetention = drawOffsetRetention(r.Split("offset retention"), p)
@@ -183,6 +185,22 @@ func drawSparse(r *chance.Stream, p *Plan) {
 	if p.Cluster.Nodes > 1 && r.OneIn(6) {
 		p.Topics = append(p.Topics, TopicPlan{
 			Name: "sparse", Partitions: int(r.Between(5, 9)), Replication: 1, MinInsync: 1, SegmentBytes: int(r.Between(2, 16)) << 10,
+		})
+	}
+}
+
+// rackedTopic is the name of the topic that drawRacks adds.
+const rackedTopic = "racked"
+
+// drawRacks gives some clusters three racks for four or five brokers, so that some racks
+// have two of them, and a topic of two replicas: whoever places those may find two
+// brokers that are free and stand on one rack. It comes first, where brokers hold nothing
+// yet: later those who share a rack hold less than others, and are taken one by one.
+func drawRacks(r *chance.Stream, p *Plan) {
+	if p.Cluster.Nodes > 3 && r.OneIn(4) {
+		p.Cluster.Racks = 3
+		p.Topics = slices.Insert(p.Topics, 0, TopicPlan{
+			Name: rackedTopic, Partitions: int(r.Between(3, 6)), Replication: 2, MinInsync: int(r.Between(1, 2)), SegmentBytes: int(r.Between(2, 16)) << 10,
 		})
 	}
 }

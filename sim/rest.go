@@ -67,6 +67,9 @@ func (w *World) controllerUnrest(add complain) {
 		if c.Controller() != nil && contains(w.votersNow(), n.node()) {
 			v := c.Controller().View().Quorum
 			admissionUnrest(n.id, &v, add)
+			if newest := w.newest(); newest != nil {
+				voterUnrest(n.id, &v, newest.Version(), add)
+			}
 		}
 		if c.Controller() != nil && c.Controller().Active() {
 			active++
@@ -97,6 +100,14 @@ func admissionUnrest(node int32, v *quorum.View, add complain) {
 		add("a voter waits to be let in", "node %d has an empty journal, and the others have not told it enough", node)
 	case !v.Whole:
 		add("a voter has not caught up with what it may have promised", "node %d holds the log up to %d", node, v.Last)
+	}
+}
+
+// voterUnrest judges that a voter holds all that is committed: as a broker it hears of
+// that in other ways, and the others do without its vote until one of them is lost.
+func voterUnrest(node int32, v *quorum.View, committed message.Version, add complain) {
+	if v.Mute == "" && v.Admitted && v.Last < committed {
+		add("a voter lacks what is committed", "node %d holds the log of the controllers up to %d, and %d is committed", node, v.Last, committed)
 	}
 }
 

@@ -39,6 +39,15 @@ func TestMarksThatAreHeldForNothingAreSeen(t *testing.T) {
 	s.refused("INV-38", "node 1 has 5 logs at rest, and holds 7 marks for logs")
 }
 
+func TestFilesInUseThatAreMiscountedAreSeen(t *testing.T) {
+	s := newStage(t)
+	o := &closedFiles{}
+	o.counted(s.World, s.nodes[1], 3, 3)
+	s.passed()
+	o.counted(s.World, s.nodes[1], -2, 3)
+	s.refused("INV-38", "node 1 counts -2 files of logs as in use at rest, and 3 are")
+}
+
 func TestHowLargeAChunkMayBe(t *testing.T) {
 	w := newWorld(&Plan{Topics: []TopicPlan{{Name: "t", SegmentBytes: 4096}}}, Options{})
 	topic := &metadata.Topic{Name: "t", Config: message.TopicConfig{SegmentBytes: 2048}}

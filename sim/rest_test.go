@@ -228,6 +228,18 @@ func TestAVoterThatIsNotLetInIsUnrest(t *testing.T) {
 	require.Equal(t, []string{"a voter has not caught up with what it may have promised: node 2 holds the log up to 7"}, told(quorum.View{Admitted: true, Last: 7}))
 }
 
+// A voter that is never sent what it lacks is missed by nobody either.
+func TestAVoterThatLagsForGoodIsUnrest(t *testing.T) {
+	told := func(v quorum.View) (all []string) {
+		voterUnrest(2, &v, 9, func(what, format string, args ...any) { all = append(all, what+": "+fmt.Sprintf(format, args...)) })
+		return all
+	}
+	require.Empty(t, told(quorum.View{Admitted: true, Last: 9}))
+	require.Empty(t, told(quorum.View{Last: 3}), "told elsewhere")
+	require.Empty(t, told(quorum.View{Admitted: true, Last: 3, Mute: "its journal is damaged"}), "told elsewhere")
+	require.Equal(t, []string{"a voter lacks what is committed: node 2 holds the log of the controllers up to 8, and 9 is committed"}, told(quorum.View{Admitted: true, Last: 8}))
+}
+
 // A log that has lost its marks begins again where its first file does. Of what its
 // checkpoint had left behind there it knows nothing; of the rest it must, in the runs
 // that follow as well, and of all again once the start is back.

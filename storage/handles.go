@@ -151,3 +151,17 @@ func (c *handles) closeAll() {
 		c.shut(c.oldest)
 	}
 }
+
+// inUse counts the segments of a log that are in use.
+func (p *partition) inUse() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.store.handles.mu.Lock()
+	defer p.store.handles.mu.Unlock()
+	for _, s := range p.segments {
+		if s.handle != nil && s.handle.users > 0 {
+			n++
+		}
+	}
+	return n
+}

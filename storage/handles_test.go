@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
+	"github.com/tamarack-mq/tamarack/core/record"
 )
 
 // A file is in use once, however many use it: else appends would be flushed one by one
@@ -25,4 +26,19 @@ func TestAFileThatManyUseCountsOnce(t *testing.T) {
 	s.handles.release(two)
 	s.handles.release(one)
 	require.Equal(t, before, s.handles.busy)
+}
+
+// Who looks on can tell what counts as in use from what is, and how a log lies there.
+func TestWhatIsInUseIsWhatCounts(t *testing.T) {
+	_, s := newStore(t, small)
+	do(t, s, effect.CreateLog{Log: logA})
+	require.Equal(t, Shape{Segments: 1}, s.Shape(logA))
+	require.Zero(t, s.Shape(record.PartitionID{Topic: logA.Topic, Index: logA.Index + 1}))
+	fill(t, s, logA, 0, 1, 1)
+	counted, used := s.InUse()
+	require.Equal(t, [2]int{1, 1}, [2]int{counted, used})
+	require.Equal(t, s.logs[logA].size, s.Shape(logA).Last)
+	do(t, s, effect.Flush{Log: logA})
+	counted, used = s.InUse()
+	require.Equal(t, [2]int{0, 0}, [2]int{counted, used})
 }

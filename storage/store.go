@@ -334,6 +334,38 @@ func (s *Store) Marked() (held, logs int) {
 	return len(s.marks.slots) - 1 - len(s.marks.free), len(s.logs)
 }
 
+// InUse is how many files of logs count as in use, by which appends are flushed early so
+// that not too many are, and how many are in use. For observers.
+func (s *Store) InUse() (counted, used int) {
+	logs := s.sorted()
+	s.handles.mu.Lock()
+	counted = s.handles.busy
+	s.handles.mu.Unlock()
+	for _, p := range logs {
+		used += p.inUse()
+	}
+	return counted, used
+}
+
+// Shape is how a log lies on the disk.
+type Shape struct {
+	Segments int
+	Last     int64 // bytes of the last one
+	Damaged  bool  // the next append gives up what cannot be trusted
+}
+
+// Shape tells how a log lies on the disk; that of a log that is not there is empty. For
+// observers.
+func (s *Store) Shape(log record.PartitionID) Shape {
+	p, err := s.log(log)
+	if err != nil {
+		return Shape{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Shape{len(p.segments), p.size, p.damage != nil}
+}
+
 // Free is the number of bytes that can still be written.
 func (s *Store) Free() (int64, error) { return s.fs.Free() }
 
