@@ -50,6 +50,7 @@ type Node struct {
 	others      []message.Setting // what its own configuration file says
 	listed      []message.NodeID  // the voters in that file; nil: those of the plan
 	strays      *chance.Stream    // what comes that is not for it
+	strayCopies int               // messages of followers that may come once more: see strayCopy
 	settings    *Settings         // what a Retune starts it with, the next time; nil: the plan's
 	tidied      int               // Tidy as this run was started with it: a shutdown may take its time
 	crashLoops  int               // how often it dies again while it recovers
@@ -181,6 +182,7 @@ func (n *Node) receive(p *simnet.Packet) {
 		}
 		n.step(effect.Received{From: from, Msg: m})
 		n.stray(from, m)
+		n.strayCopy(from, m)
 	case simnet.Request:
 		m := p.Msg.(message.Request)
 		n.lastToken++

@@ -132,7 +132,8 @@ type NetworkPlan struct {
 	Spoil     int  `json:"spoil,omitempty"`     // one in so many answers with records that reach a client spoilt; 0: none
 	// SpoilCopies is one in so many answers with records that reach a follower
 	// spoilt; 0: none. Stray is behind one in so many messages of controllers comes
-	// one that is not for its receiver, or that nobody can read; 0: behind none.
+	// one that is not for its receiver, or that nobody can read, and behind one in so
+	// many of followers to their leaders one of before; 0: behind none.
 	SpoilCopies int `json:"spoilCopies,omitempty"`
 	Stray       int `json:"stray,omitempty"`
 }
