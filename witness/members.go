@@ -28,7 +28,13 @@ func (r *Run) Members(s Subject) *Story {
 				add(major, "%s", now)
 			}
 		case row.Name != "FindCoordinatorReply" && row.Name != "FetchOffsetsReply":
-			add(usual, "%s answers %s: %s%s", row.Place.Words(), row.Peer.Words(), row.Name, r.parts(row))
+			weight := usual
+			if strings.HasPrefix(row.Name, "Delete") {
+				weight = major
+			} else if strings.HasPrefix(row.Name, "Commit") {
+				weight = minor
+			}
+			add(weight, "%s answers %s: %s%s", row.Place.Words(), row.Peer.Words(), row.Name, r.parts(row))
 		}
 	}
 	r.keep(story, s)

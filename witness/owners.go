@@ -70,6 +70,7 @@ type grouping struct {
 	at               int64            // the position that was committed last
 	producers        []string         // who have committed positions in transactions
 	transactional    []string         // and under which transactional ids
+	refusals         refusals
 }
 
 func (g *grouping) add(row, weight int, format string, args ...any) {
@@ -113,14 +114,15 @@ func (g *grouping) told(i int, row *Row, p *Part) {
 		g.add(i, weight, "%s is given the records [%d, %d)", row.Place.Words(), p.From, p.To)
 	case row.What != Reply:
 	case row.Name == "CommitOffsetsReply":
-		g.add(i, g.passes(p, code), "%s answers the commit of %d by %s: %s", row.Place.Words(), p.From, row.Peer.Words(), code)
+		g.refusals.add(g.story, Step{i, fmt.Sprintf("%s answers the commit of %d by %s: %s", row.Place.Words(), p.From, row.Peer.Words(), code), g.passes(p, code)}, code != "ok")
 	case row.Name == "CommitTransactionOffsetsReply":
 		who := producerIn(g.run.Rows[max(0, row.Begin)].Text)
 		if who != "" {
 			g.producers, g.transactional = append(g.producers, who), append(g.transactional, row.Transactional)
 		}
-		g.add(i, g.passes(p, code), "%s answers %s, which wants the position %d in the transaction of %q%s: %s",
+		text := fmt.Sprintf("%s answers %s, which wants the position %d in the transaction of %q%s: %s",
 			row.Place.Words(), row.Peer.Words(), p.From, row.Transactional, titled(who), code)
+		g.refusals.add(g.story, Step{i, text, g.passes(p, code)}, code != "ok")
 	case row.Name == "FetchOffsetsReply":
 		g.add(i, g.standing, "%s tells %s the position %d: %s", row.Place.Words(), row.Peer.Words(), p.From, code)
 	case row.Name == "DeleteOffsetsReply":

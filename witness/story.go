@@ -70,8 +70,8 @@ func (s *Story) short() {
 	}
 }
 
-// around keeps the weightiest steps, and of those of one weight the nearest to a
-// moment; 0: to the end.
+// around keeps what is near a moment (0: the end), and of that the weightiest steps, the
+// nearest of those of one weight.
 func (s *Story) around(r *Run, at int64) {
 	slices.SortStableFunc(s.Steps, func(a, b Step) int { return a.Row - b.Row })
 	if at == 0 {
@@ -84,9 +84,14 @@ func (s *Story) around(r *Run, at int64) {
 		return 4 * (r.Rows[step.Row].Time - at) // what came before tells more
 	}
 	for len(s.Steps) > Longest {
-		drop := 0
+		drop, near := 0, len(s.Steps) <= 2*Longest
 		for i, step := range s.Steps {
-			if w := s.Steps[drop]; step.weight < w.weight || step.weight == w.weight && far(step) > far(w) {
+			w, heavy := s.Steps[drop], step.weight
+			lighter, same := heavy < w.weight, heavy == w.weight
+			if !near { // what is far off goes before anything is weighed
+				lighter, same = heavy < vital && w.weight == vital, (heavy == vital) == (w.weight == vital)
+			}
+			if lighter || same && far(step) > far(w) {
 				drop = i
 			}
 		}

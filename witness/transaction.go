@@ -26,6 +26,7 @@ type transacting struct {
 	producers map[string]bool // the ids that it was given
 	users     map[Place]bool  // clients that used it
 	marked    map[string]bool // markers that were told of, by partition and producer
+	refusals  refusals
 }
 
 func (t *transacting) add(row, weight int, format string, args ...any) {
@@ -60,6 +61,25 @@ func (t *transacting) look(i int) {
 	}
 }
 
+// refusals are what was refused since something was granted: who asks again and again is
+// told of once.
+type refusals struct{ said map[string]bool }
+
+func (r *refusals) add(s *Story, step Step, refused bool) {
+	switch {
+	case !refused:
+		r.said = nil
+	case r.said[step.Text]:
+		s.Left++
+		return
+	case r.said == nil:
+		r.said = map[string]bool{step.Text: true}
+	default:
+		r.said[step.Text] = true
+	}
+	s.Steps = append(s.Steps, step)
+}
+
 // has says whether a producer, with or without its epoch, is one of the id's.
 func (t *transacting) has(producer string) bool {
 	return t.producers[idOf(producer)]
@@ -68,17 +88,17 @@ func (t *transacting) has(producer string) bool {
 func (t *transacting) answers(i int, row *Row) {
 	switch row.Name {
 	case "InitProducerIDReply", "EndTransactionReply":
-		who := producerIn(row.Text)
+		who, weight := producerIn(row.Text), major
 		if row.Code != "" {
-			who = row.Code
+			who, weight = row.Code, usual
 		} else if who != "" {
 			t.producers[idOf(who)] = true
 			who = "it goes on as producer " + who
 		}
 		t.users[row.Peer] = true
-		t.add(i, major, "%s, the coordinator, answers %s of %s: %s", row.Place.Words(), strings.TrimSuffix(row.Name, "Reply"), row.Peer.Words(), who)
+		t.refusals.add(t.story, Step{i, fmt.Sprintf("%s, the coordinator, answers %s of %s: %s", row.Place.Words(), strings.TrimSuffix(row.Name, "Reply"), row.Peer.Words(), who), weight}, row.Code != "")
 	case "CommitTransactionOffsetsReply":
-		t.add(i, usual, "%s takes positions of group %q from %s: %s%s", row.Place.Words(), row.Group, row.Peer.Words(), ok(row.Code), t.run.parts(row))
+		t.refusals.add(t.story, Step{i, fmt.Sprintf("%s takes positions of group %q from %s: %s%s", row.Place.Words(), row.Group, row.Peer.Words(), ok(row.Code), t.run.parts(row)), usual}, row.Code != "")
 	case "ProduceReply":
 		t.add(i, minor, "%s answers %s, which sent records:%s", row.Place.Words(), row.Peer.Words(), t.run.parts(row))
 	}
