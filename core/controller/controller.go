@@ -211,6 +211,9 @@ func (c *Controller) View() View {
 	return v
 }
 
+// QuorumInto writes the quorum's part of View over v, for those who look at every step.
+func (c *Controller) QuorumInto(v *quorum.View) { c.quorum.ViewInto(v) }
+
 // Remembered is how many changes are kept for brokers that are behind, without those
 // of the newest entry: at most Config.HistoryChanges. For observers.
 func (c *Controller) Remembered() int { return c.history.older() }

@@ -70,9 +70,15 @@ func (q *Quorum) Claimant() message.NodeID {
 }
 
 // View returns the present state.
-func (q *Quorum) View() View {
+func (q *Quorum) View() (v View) {
+	q.ViewInto(&v)
+	return v
+}
+
+// ViewInto is View that writes over v, for those who look at every step.
+func (q *Quorum) ViewInto(v *View) {
 	_, ready := q.Leads()
-	v := View{
+	*v = View{
 		ID:        q.cfg.ID,
 		Term:      Term(q.journal.term),
 		Vote:      message.NodeID(q.journal.vote),
@@ -100,7 +106,6 @@ func (q *Quorum) View() View {
 	case raft.StateCandidate, raft.StatePreCandidate:
 		v.Role = Candidate
 	}
-	return v
 }
 
 // SnapshotView is the snapshot in a frame of the journal.

@@ -86,14 +86,15 @@ func (m *Manager) ViewInto(id record.PartitionID, v *View) (ok bool) {
 }
 
 func (m *Manager) view(r *replica, v *View) {
-	maximal, followers := v.MaximalISR[:0], v.Followers[:0]
-	*v = View{
-		ID: r.id, Leader: r.state.Leader, LeaderEpoch: r.state.LeaderEpoch, PartitionEpoch: r.state.PartitionEpoch,
-		Replicas: r.state.Replicas, MinInsync: r.minInsync, Start: r.log.Start(), End: r.log.End(),
-		Flushed: r.flushed, HighWatermark: r.highWatermark, LastStable: r.log.LastStable(r.highWatermark),
-		Damage: r.damage.what, DamageTold: r.damage.reported,
-		MaximalISR: maximal, Followers: followers,
-	}
+	// Each field is written by itself: to make a whole view and copy it costs several
+	// times as much, and this is done after each simulated step.
+	v.ID, v.Role, v.Leader, v.LeaderEpoch, v.PartitionEpoch = r.id, Idle, r.state.Leader, r.state.LeaderEpoch, r.state.PartitionEpoch
+	v.Replicas, v.MinInsync = r.state.Replicas, r.minInsync
+	v.Start, v.End, v.Flushed = r.log.Start(), r.log.End(), r.flushed
+	v.HighWatermark, v.LastStable = r.highWatermark, r.log.LastStable(r.highWatermark)
+	v.Damage, v.DamageTold = r.damage.what, r.damage.reported
+	v.ISR, v.MaximalISR, v.Followers = nil, v.MaximalISR[:0], v.Followers[:0]
+	v.EpochStart, v.Shown, v.ShownStart, v.Waiting, v.Unverified, v.Matched = 0, false, 0, 0, 0, false
 	switch {
 	case r.lead != nil:
 		r.lead.view(v)
