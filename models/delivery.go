@@ -199,9 +199,9 @@ func (g *groupWork) note(d *dossier, op *history.Operation) {
 					g.places = append(g.places, at)
 				}
 				end = mine[at]
+				delete(g.away[by], at)
 			}
 			given.add(r.Offset)
-			delete(g.away[by], at)
 			end = max(end, r.Offset+1)
 		}
 		if given != nil {

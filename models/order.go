@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/tamarack-mq/tamarack/history"
@@ -72,6 +73,44 @@ func bySequence(publishes []publish) []publish {
 	return sorted
 }
 
+// mayBeRealTime says that realTime finds nothing, at less cost than it: none of the
+// publishes was acknowledged before another one was sent that has the same offset or a
+// lower one. When their offsets lie too far apart for a list, or the calls are not in the
+// order of time, it says no.
+func mayBeRealTime(acked []*history.Operation) bool {
+	if len(acked) == 0 {
+		return true
+	}
+	low, high, sent := acked[0].Offset, acked[0].Offset, acked[0].Invoke
+	for _, op := range acked {
+		if op.Invoke < sent {
+			return false
+		}
+		low, high, sent = min(low, op.Offset), max(high, op.Offset), op.Invoke
+	}
+	if high-low < 0 || high-low > 4*int64(len(acked))+1024 {
+		return false
+	}
+	// returned is by offset when the first one at it, and then at it or above, had returned.
+	returned := make([]int64, high-low+1)
+	for i := range returned {
+		returned[i] = math.MaxInt64
+	}
+	for _, op := range acked {
+		at := &returned[op.Offset-low]
+		*at = min(*at, op.Return)
+	}
+	for i := len(returned) - 2; i >= 0; i-- {
+		returned[i] = min(returned[i], returned[i+1])
+	}
+	for _, op := range acked {
+		if returned[op.Offset-low] < op.Invoke {
+			return false
+		}
+	}
+	return true
+}
+
 // realTime is INV-3 over time: a publish that was acknowledged under acks=all
 // before another one was sent has the lower offset of the two. It is what
 // linearizability asks of appends, in linear time.
@@ -84,6 +123,9 @@ func realTime(d *dossier) []Violation {
 			if op.Acks == -1 && op.Outcome == history.OK && !(lossy && loss.excuses(op.Operation)) {
 				acked = append(acked, op.Operation)
 			}
+		}
+		if mayBeRealTime(acked) {
+			continue
 		}
 		byReturn := slices.Clone(acked)
 		stableByTime(byReturn)
