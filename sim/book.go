@@ -119,7 +119,7 @@ func (l *links) put(epoch record.LeaderEpoch, o origin) {
 		list = &l.lists[len(l.lists)-1]
 	}
 	if n := len(*list); n == 0 || (*list)[n-1].base < o.base {
-		*list = append(*list, o)
+		*list = append(doubled(*list), o)
 		return
 	}
 	i, _ := slices.BinarySearchFunc(*list, o.base, compareBase)
@@ -311,9 +311,22 @@ func (l *logFacts) extend(batches []byte, old record.Offset) {
 	}
 	it := record.Batches(batches)
 	for it.Next() {
-		l.batches = append(l.batches, it.Header)
+		l.batches = append(doubled(l.batches), it.Header)
 		l.end = it.Header.End()
 	}
+}
+
+// fewest is what a list of batches that grows has room for at least.
+const fewest = 64
+
+// doubled gives a list that has no room for one more twice as much: those of batches grow
+// to thousands, and what append gives them by itself is a quarter more each time, so that
+// most of the memory that they use is of copies that are thrown away.
+func doubled[T any](list []T) []T {
+	if len(list) < cap(list) {
+		return list
+	}
+	return slices.Grow(list, max(len(list), fewest))
 }
 
 // cut drops everything at and above to.

@@ -9,8 +9,9 @@ import (
 )
 
 // stepped takes over what a step asked for, and looks at the replicas that it
-// may have changed, before the observers judge.
-func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+// may have changed, before the observers judge. It returns what the effects say that the
+// step was about: the rest of that is scopeOf.
+func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) (about scope) {
 	b.touched, b.moved = b.touched[:0], false
 	stamp := w.stats.Steps
 	if f, ok := in.(effect.Flushed); ok {
@@ -19,11 +20,11 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 		}
 	}
 	for _, e := range out {
-		b.asked(n, stamp, e)
+		about |= b.asked(n, stamp, e)
 	}
 	c := n.Core()
 	if c == nil {
-		return
+		return about
 	}
 	manager := c.Replicas()
 	manager.TouchedInto(func(id record.PartitionID) *replica.View {
@@ -49,11 +50,19 @@ func (b *book) stepped(w *World, n *Node, in effect.Input, out []effect.Effect) 
 		}
 		r.knew = max(r.knew, r.view.HighWatermark)
 	}
+	return about
 }
 
-// asked notes one effect on a log.
-func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
+// asked notes one effect, if it is on a log, and returns what it says that the step was
+// about.
+func (b *book) asked(n *Node, stamp uint64, e effect.Effect) scope {
 	switch e := e.(type) {
+	case effect.Send:
+		return ofSent[e.Msg.Kind()]
+	case effect.Reply:
+		return ofAsked[e.Msg.Kind()]
+	case effect.SaveQuorum, effect.ReplaceQuorum:
+		return ofSaves | ofQuorum
 	case effect.Append:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
@@ -63,16 +72,19 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		r.memory.extend(e.Batches, min(r.memory.start, r.view.Start))
 		r.appends++
 		r.hears(n.world, e.Batches)
+		return ofAppends
 	case effect.CreateLog:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
 		r.memory.reset(e.Start)
 		r.told, r.cut, r.verified = e.Start, e.Cut, 0
 		r.deaf(n.world)
+		return ofCuts
 	case effect.DeleteLog, effect.TrimPrefix:
 		r := b.replica(n.id, logOf(e))
 		b.touch(r, stamp)
 		r.memory.apply(e)
+		return ofCuts
 	case effect.Truncate:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
@@ -80,6 +92,7 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		r.memory.cut(e.To)
 		r.cut, r.told, r.verified = e.Cut, min(r.told, e.To), min(r.verified, e.To)
 		r.deaf(n.world)
+		return ofCuts
 	case effect.Reset:
 		r := b.replica(n.id, e.Log)
 		b.touch(r, stamp)
@@ -88,7 +101,9 @@ func (b *book) asked(n *Node, stamp uint64, e effect.Effect) {
 		r.cut, r.told, r.verified = e.Cut, 0, 0 // durable once a flush behind it says so
 		r.forgetful, r.forgot, r.revived = false, false, 0
 		r.deaf(n.world)
+		return ofCuts
 	}
+	return 0
 }
 
 // started takes over what recovery found.

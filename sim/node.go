@@ -67,6 +67,25 @@ type caller struct {
 	after      uint64       // how many steps there had been before it came
 }
 
+// answered is who was asked for last in a step; what several observers ask for is looked
+// up once. Requests come and go between the looks of observers, never while they look.
+type answered struct {
+	step  uint64 // 0: nothing was
+	node  int32
+	token message.Token
+	asker caller
+}
+
+// asker is who waits for the answer of a node under a token, for observers. Nobody has no
+// request.
+func (n *Node) asker(token message.Token) caller {
+	a, step := &n.world.answered, n.world.stats.Steps
+	if a.step == 0 || a.step != step || a.node != n.id || a.token != token {
+		*a = answered{step, n.id, token, n.tokens[token]}
+	}
+	return a.asker
+}
+
 func newNode(w *World, id int32) *Node {
 	n := &Node{
 		id: id, world: w, tickAt: never, restartIn: Second,

@@ -107,7 +107,7 @@ func (o *soundHighWatermark) moved(w *World, n *Node, r *replicaBook) {
 		if mine[i].End() > v.HighWatermark {
 			break
 		}
-		p.committed = append(p.committed, mine[i])
+		p.committed = append(doubled(p.committed), mine[i])
 	}
 	p.high = v.HighWatermark
 }
@@ -134,19 +134,18 @@ func (o *soundHighWatermark) holds(w *World, n *Node, r *replicaBook, m message.
 	if other == r {
 		return
 	}
-	a, okA := batchBefore(&r.memory, v.HighWatermark)
-	b, okB := batchBefore(&other.disk, v.HighWatermark)
-	if okA && okB && !sameBatch(&a, &b) {
+	a, b := batchBefore(&r.memory, v.HighWatermark), batchBefore(&other.disk, v.HighWatermark)
+	if a != nil && b != nil && !sameBatch(a, b) {
 		w.fail("INV-5", n.id, "a high watermark above what a member matches", "node %d moves the high watermark of partition %s to %d, but node %d, of %s, holds another batch below it", n.id, v.ID, v.HighWatermark, m, set)
 	}
 }
 
-// batchBefore is the batch that ends at or below an offset.
-func batchBefore(l *logFacts, at record.Offset) (record.Header, bool) {
+// batchBefore is the batch that ends at or below an offset; nil: none is known.
+func batchBefore(l *logFacts, at record.Offset) *record.Header {
 	rest := l.from(at)
 	k := len(l.batches) - len(rest)
 	if k == 0 {
-		return record.Header{}, false
+		return nil
 	}
-	return l.batches[k-1], true
+	return &l.batches[k-1]
 }

@@ -105,9 +105,8 @@ func (o *completeInSync) elected(w *World, n *Node, r *replicaBook) {
 		w.fail("INV-1", n.id, "a new leader lacks committed records", "node %d leads partition %s in epoch %d with a log that ends at %d, but %d was committed", n.id, v.ID, v.LeaderEpoch, v.End, p.high)
 		return
 	}
-	a, okA := batchBefore(&r.memory, p.high)
-	b, okB := batchBefore(&logFacts{batches: p.committed}, p.high)
-	if okA && okB && !sameBatch(&a, &b) {
+	a, b := batchBefore(&r.memory, p.high), batchBefore(&logFacts{batches: p.committed}, p.high)
+	if a != nil && b != nil && !sameBatch(a, b) {
 		w.fail("INV-1", n.id, "a new leader has other records than were committed", "node %d leads partition %s in epoch %d with a batch of epoch %d at %d, where one of epoch %d at %d was committed", n.id, v.ID, v.LeaderEpoch, a.LeaderEpoch, a.BaseOffset, b.LeaderEpoch, b.BaseOffset)
 		w.aboutRecord(v.ID, p.firstOther(&r.memory))
 	}

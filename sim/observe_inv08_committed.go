@@ -32,11 +32,11 @@ func (o *wholeTransactions) Stepped(w *World, n *Node, _ effect.Input, out []eff
 	for _, e := range out {
 		if reply, ok := e.(effect.Reply); ok {
 			if m, ok := reply.Msg.(*message.ListOffsetsReply); ok {
-				o.listed(w, n, b, n.tokens[reply.Token].request, m)
+				o.listed(w, n, b, n.asker(reply.Token).request, m)
 				continue
 			}
 			m, ok := reply.Msg.(*message.FetchReply)
-			asked, ok2 := n.tokens[reply.Token].request.(*message.Fetch)
+			asked, ok2 := n.asker(reply.Token).request.(*message.Fetch)
 			if ok && ok2 && asked.Isolation == message.ReadCommitted && len(asked.Partitions) == len(m.Partitions) {
 				for i := range m.Partitions {
 					o.served(w, n, b, asked.Partitions[i].Offset, &m.Partitions[i])

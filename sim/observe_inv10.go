@@ -35,7 +35,7 @@ func (o *trueAnswers) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 		if !ok {
 			continue
 		}
-		asked, ok := n.tokens[reply.Token].request.(*message.Produce)
+		asked, ok := n.asker(reply.Token).request.(*message.Produce)
 		if !ok || len(asked.Partitions) != len(m.Partitions) {
 			continue
 		}
@@ -98,7 +98,7 @@ func (o *trueAnswers) described(w *World, n *Node, m *message.MetadataReply, sil
 // fetched judges that a fetch for which nothing has come is answered when its time
 // is over and not before: else whoever reads at the end of a log asks without rest.
 func (o *trueAnswers) fetched(w *World, n *Node, token message.Token, m *message.FetchReply) {
-	asked, ok := n.tokens[token].request.(*message.Fetch)
+	asked, ok := n.asker(token).request.(*message.Fetch)
 	if !ok || asked.MinBytes < 1 || len(m.Partitions) == 0 {
 		return
 	}
@@ -108,7 +108,7 @@ func (o *trueAnswers) fetched(w *World, n *Node, token message.Token, m *message
 			return
 		}
 	}
-	if waited := w.now - n.tokens[token].since; waited < Span(asked.MaxWait)/2 { // its clock may run fast
+	if waited := w.now - n.asker(token).since; waited < Span(asked.MaxWait)/2 { // its clock may run fast
 		w.fail("INV-10", n.id, "a fetch is answered with nothing before its time", "node %d answers a fetch of %d partitions with nothing after %v; it was to wait %v", n.id, len(m.Partitions), time.Duration(waited), time.Duration(asked.MaxWait))
 	}
 }

@@ -25,16 +25,16 @@ func (o *groupRefusals) Stepped(w *World, n *Node, _ effect.Input, out []effect.
 		}
 		switch m := reply.Msg.(type) {
 		case *message.DescribeGroupReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.DescribeGroup); ok && m.Code == message.GroupIDNotFound {
-				o.absent(w, n, asked.Group, n.tokens[reply.Token].since)
+			if asked, ok := n.asker(reply.Token).request.(*message.DescribeGroup); ok && m.Code == message.GroupIDNotFound {
+				o.absent(w, n, asked.Group, n.asker(reply.Token).since)
 			}
 		case *message.DeleteGroupReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.DeleteGroup); ok {
-				o.deletedGroup(w, n, asked.Group, n.tokens[reply.Token].since, m.Code)
+			if asked, ok := n.asker(reply.Token).request.(*message.DeleteGroup); ok {
+				o.deletedGroup(w, n, asked.Group, n.asker(reply.Token).since, m.Code)
 			}
 		case *message.DeleteOffsetsReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.DeleteOffsets); ok {
-				o.deletedOffsets(w, n, asked.Group, n.tokens[reply.Token].since, m)
+			if asked, ok := n.asker(reply.Token).request.(*message.DeleteOffsets); ok {
+				o.deletedOffsets(w, n, asked.Group, n.asker(reply.Token).since, m)
 			}
 		}
 	}

@@ -48,7 +48,12 @@ func (o *syncFirst) Started(_ *World, n *Node, _ *effect.Recovered) {
 }
 
 func (o *syncFirst) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
-	o.voter(w, n, in, out)
+	if w.isAbout(ofSaves | ofQuorum) {
+		o.voter(w, n, in, out)
+	}
+	if !w.isAbout(ofCopies | ofProduced) {
+		return
+	}
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.Send:
@@ -127,7 +132,7 @@ func (o *syncFirst) claims(w *World, n *Node, id record.PartitionID, end record.
 
 // acks judges what a leader confirms under acks=all.
 func (o *syncFirst) acks(w *World, n *Node, token message.Token, m *message.ProduceReply) {
-	asked, ok := n.tokens[token].request.(*message.Produce)
+	asked, ok := n.asker(token).request.(*message.Produce)
 	if ok && asked.Acks == message.AcksLeader {
 		o.written(w, n, asked, m)
 	}
@@ -145,7 +150,7 @@ func (o *syncFirst) acks(w *World, n *Node, token message.Token, m *message.Prod
 			// and the log was emptied meanwhile (damage).
 			continue
 		}
-		if p.BaseOffset >= r.told && !r.adrift() && !r.part.gaveUp(p.BaseOffset, n.tokens[token].since) {
+		if p.BaseOffset >= r.told && !r.adrift() && !r.part.gaveUp(p.BaseOffset, n.asker(token).since) {
 			w.fail("INV-14", n.id, "a leader confirms what it has not flushed", "node %d confirms acks=all at offset %d of partition %s, but was told of a flush only up to %d", n.id, p.BaseOffset, p.ID, r.told)
 			return
 		}

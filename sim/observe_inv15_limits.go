@@ -20,13 +20,13 @@ import (
 // there, and as far as wall clocks have been apart a record may be younger.
 type keptByLimits struct {
 	blind
-	parts map[record.PartitionID]*limitedLog
+	parts   []*limitedLog               // by number of the partition in the book
+	deleted map[record.PartitionID]bool // somebody has asked for records to be deleted
 }
 
 // limitedLog is one partition of a topic with limits.
 type limitedLog struct {
 	kept    record.Offset  // all below may go, or is gone
-	deleted bool           // somebody has asked for records to be deleted
 	written []writtenBytes // by leaders
 }
 
@@ -39,32 +39,26 @@ func (*keptByLimits) Invariant() string { return "INV-15" }
 
 func (*keptByLimits) Looks() scope { return ofCuts | ofAppends | ofDeletions }
 
-func (o *keptByLimits) at(id record.PartitionID) *limitedLog {
-	p := o.parts[id]
-	if p == nil {
-		p = &limitedLog{}
-		if o.parts == nil {
-			o.parts = map[record.PartitionID]*limitedLog{}
-		}
-		o.parts[id] = p
+func (o *keptByLimits) at(part *partBook) *limitedLog {
+	for part.nr >= len(o.parts) {
+		o.parts = append(o.parts, nil)
 	}
-	return p
+	if o.parts[part.nr] == nil {
+		o.parts[part.nr] = &limitedLog{}
+	}
+	return o.parts[part.nr]
 }
 
 func (o *keptByLimits) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
-	if r, ok := in.(effect.Requested); ok {
-		if m, ok := r.Msg.(*message.DeleteRecords); ok {
-			for i := range m.Partitions {
-				o.at(m.Partitions[i].ID).deleted = true
-			}
-		}
+	if w.isAbout(ofDeletions) {
+		o.asked(in)
 	}
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.Append:
-			if w.book.replica(n.id, e.Log).view.Role == replica.Leading {
-				p := o.at(e.Log)
-				p.written = append(p.written, writtenBytes{e.End, len(e.Batches)})
+			if r := w.book.replica(n.id, e.Log); r.view.Role == replica.Leading {
+				p := o.at(r.part)
+				p.written = append(doubled(p.written), writtenBytes{e.End, len(e.Batches)})
 			}
 		case effect.TrimPrefix:
 			o.trimmed(w, n, e)
@@ -72,16 +66,33 @@ func (o *keptByLimits) Stepped(w *World, n *Node, in effect.Input, out []effect.
 	}
 }
 
+// asked notes that somebody asks for records to be deleted, of whatever partition.
+func (o *keptByLimits) asked(in effect.Input) {
+	r, ok := in.(effect.Requested)
+	if !ok {
+		return
+	}
+	if m, ok := r.Msg.(*message.DeleteRecords); ok {
+		if o.deleted == nil {
+			o.deleted = map[record.PartitionID]bool{}
+		}
+		for i := range m.Partitions {
+			o.deleted[m.Partitions[i].ID] = true
+		}
+	}
+}
+
 // trimmed judges a log start that is higher than any before.
 func (o *keptByLimits) trimmed(w *World, n *Node, e effect.TrimPrefix) {
-	p, r := o.at(e.Log), w.book.replica(n.id, e.Log)
+	r := w.book.replica(n.id, e.Log)
+	p := o.at(r.part)
 	if e.Start <= p.kept {
 		return
 	}
 	from := p.kept
 	p.kept = e.Start
 	image := w.newest()
-	if p.deleted || image == nil || r.adrift() || r.part.off() {
+	if o.deleted[e.Log] || image == nil || r.adrift() || r.part.off() {
 		return
 	}
 	t := image.Topic(e.Log.Topic)

@@ -30,7 +30,7 @@ func TestRecordsThatTheLimitsKeepAreNotRetired(t *testing.T) {
 		p, now := s.book.part(part), s.nodes[1].clock.now(s.now).Wall
 		for at := record.Offset(0); at < 4; at++ {
 			p.committed = append(p.committed, record.Header{BaseOffset: at, Count: 1, MaxTimestamp: now})
-			o.at(part).written = append(o.at(part).written, writtenBytes{at + 1, 60})
+			o.at(p).written = append(o.at(p).written, writtenBytes{at + 1, 60})
 		}
 		for _, in := range before {
 			s.step(o, 1, in, nil)

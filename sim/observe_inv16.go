@@ -47,11 +47,7 @@ func (o *votes) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect)
 
 // heard looks at a voter that was asked for its vote just now.
 func (o *votes) heard(w *World, n *Node, in effect.Received) {
-	q, ok := in.Msg.(*message.Quorum)
-	if !ok {
-		return
-	}
-	if m, ok := readRaft(q.Data); ok && m.kind == raftVote {
+	if m, ok := w.heardVoter(in); ok && m.kind == raftVote {
 		if c := n.Core(); c != nil && c.Controller() != nil {
 			o.asked(w, n, in.From, m, w.quorumOf(n))
 		}
@@ -92,11 +88,13 @@ func (o *votes) leads(w *World, n *Node, term uint64) {
 	if o.leaders == nil {
 		o.leaders = map[uint64]int32{}
 	}
-	if before, ok := o.leaders[term]; ok && before != n.id {
+	before, ok := o.leaders[term]
+	switch {
+	case !ok:
+		o.leaders[term] = n.id
+	case before != n.id:
 		w.fail("INV-16", n.id, "two leaders in one term", "node %d leads the quorum in term %d, in which node %d led it", n.id, term, before)
-		return
 	}
-	o.leaders[term] = n.id
 }
 
 // Kinds of raft messages that matter here, as raftpb numbers them.

@@ -78,7 +78,7 @@ func (o *ownPositions) answered(w *World, n *Node, token message.Token, code mes
 		return
 	}
 	delete(o.strays, at)
-	who, _ := committerOf(n.tokens[token].request)
+	who, _ := committerOf(n.asker(token).request)
 	if code != message.None || w.shardGivenUp(who.group) {
 		return
 	}

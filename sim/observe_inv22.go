@@ -46,20 +46,20 @@ func (*staleInert) Looks() scope {
 
 func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	o.earlierAnswer(w, n, in)
-	o.registers(w, n, out)
-	switch in := in.(type) {
-	case effect.Requested:
-		if _, ok := committerOf(in.Msg); ok {
-			if o.came == nil {
-				o.came = map[asking]uint64{}
+	if w.isAbout(ofSessions) {
+		o.registers(w, n, out)
+		if in, ok := in.(effect.Received); ok {
+			if m, ok := in.Msg.(*message.AllocateProducerIDsReply); ok {
+				o.block(w, n, m)
 			}
-			o.came[asking{n.id, n.run, in.Token}] = w.stats.Steps
+			o.replacedRun(w, n, in, out)
 		}
-	case effect.Received:
-		if m, ok := in.Msg.(*message.AllocateProducerIDsReply); ok {
-			o.block(w, n, m)
-		}
-		o.replacedRun(w, n, in, out)
+	}
+	if w.isAbout(ofGroups) {
+		o.comes(w, n, in)
+	}
+	if !w.isAbout(ofSessions | ofGroupsTold | ofBeaten | ofTurns | ofFetched) {
+		return
 	}
 	for _, e := range out {
 		if send, ok := e.(effect.Send); ok {
@@ -77,7 +77,7 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 		}
 		switch m := reply.Msg.(type) {
 		case *message.GroupHeartbeatReply:
-			o.told(w, n.tokens[reply.Token].request, m)
+			o.told(w, n.asker(reply.Token).request, m)
 		case *message.CommitOffsetsReply:
 			o.committed(w, n, reply.Token, m.Code, m.Offsets)
 		case *message.CommitTransactionOffsetsReply:
@@ -85,10 +85,24 @@ func (o *staleInert) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 		case *message.InitProducerIDReply:
 			o.identified(w, n, m)
 		case *message.FetchReply:
-			otherLeadership(w, n, n.tokens[reply.Token].request, m)
+			otherLeadership(w, n, n.asker(reply.Token).request, m)
 		case *message.OffsetForLeaderEpochReply:
-			epochAsked(w, n, n.tokens[reply.Token].request, m)
+			epochAsked(w, n, n.asker(reply.Token).request, m)
 		}
+	}
+}
+
+// comes notes when a commit comes in.
+func (o *staleInert) comes(w *World, n *Node, in effect.Input) {
+	asked, ok := in.(effect.Requested)
+	if !ok {
+		return
+	}
+	if _, ok := committerOf(asked.Msg); ok {
+		if o.came == nil {
+			o.came = map[asking]uint64{}
+		}
+		o.came[asking{n.id, n.run, asked.Token}] = w.stats.Steps
 	}
 }
 
@@ -110,7 +124,7 @@ func (o *staleInert) told(w *World, request message.Request, m *message.GroupHea
 
 // committed judges a commit that is taken.
 func (o *staleInert) committed(w *World, n *Node, token message.Token, code message.Code, offsets []message.CommittedOffset) {
-	who, ok := committerOf(n.tokens[token].request)
+	who, ok := committerOf(n.asker(token).request)
 	if !ok {
 		return
 	}
@@ -215,7 +229,10 @@ func leadsOtherwise(w *World, n *Node, id record.PartitionID, code message.Code,
 		return 0, false
 	}
 	r := w.book.replica(n.id, id)
+	if r.view.LeaderEpoch == named {
+		return named, false
+	}
 	// One that ends in this very step may have answered before it ended.
 	ended := slices.Contains(w.book.touched, r) && r.was.epoch == named
-	return r.view.LeaderEpoch, r.view.LeaderEpoch != named && !ended
+	return r.view.LeaderEpoch, !ended
 }

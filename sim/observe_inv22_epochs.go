@@ -43,7 +43,7 @@ func (o *epochsOnce) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 		if !ok || m.Code != message.None || m.MemberEpoch <= message.JoinEpoch {
 			continue
 		}
-		if asked, ok := n.tokens[reply.Token].request.(*message.GroupHeartbeat); ok {
+		if asked, ok := n.asker(reply.Token).request.(*message.GroupHeartbeat); ok {
 			o.told(w, n, asked, m)
 		}
 	}

@@ -54,11 +54,11 @@ func (o *membersThere) Stepped(w *World, n *Node, in effect.Input, out []effect.
 		if !ok {
 			continue
 		}
-		asked := n.tokens[reply.Token]
+		asked := n.asker(reply.Token)
 		switch m := reply.Msg.(type) {
 		case *message.GroupHeartbeatReply:
 			if asked, ok := asked.request.(*message.GroupHeartbeat); ok {
-				o.beaten(w, n, asked, n.tokens[reply.Token].since, m)
+				o.beaten(w, n, asked, n.asker(reply.Token).since, m)
 			}
 		case *message.CommitOffsetsReply:
 			r, ok := asked.request.(*message.CommitOffsets)

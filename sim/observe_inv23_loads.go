@@ -32,8 +32,10 @@ func (o *loadedStates) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Eff
 		return
 	}
 	for _, r := range w.book.touched {
-		if of := w.coordinatedBy(r.part.id.Topic); of != nil {
-			o.meets(n, of, r)
+		if r.view.Role == replica.Leading {
+			if of := w.coordinatedBy(r.part.id.Topic); of != nil {
+				o.meets(n, of, r)
+			}
 		}
 	}
 	if len(o.due) > 0 {
@@ -41,11 +43,8 @@ func (o *loadedStates) Stepped(w *World, n *Node, _ effect.Input, _ []effect.Eff
 	}
 }
 
-// meets notes a shard that loads, or that may have begun to and be ready in one step.
+// meets notes a shard that is led, and loads, or that may have begun to and be ready in one step.
 func (o *loadedStates) meets(n *Node, of *coordinating, r *replicaBook) {
-	if r.view.Role != replica.Leading {
-		return
-	}
 	s, led := of.stands(n.Core(), r.part.id.Index)
 	anew := r.was.role != replica.Leading || r.was.epoch != r.view.LeaderEpoch
 	if at := (loadedShard{of, r}); led && (anew || !s.Serving) && !slices.Contains(o.due, at) {

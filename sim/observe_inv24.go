@@ -114,8 +114,8 @@ func (o *committedOffsets) Stepped(w *World, n *Node, in effect.Input, out []eff
 		case *message.FetchOffsetsReply:
 			o.told(w, n, reply.Token, m)
 		case *message.GroupHeartbeatReply:
-			o.beaten(w, n, n.tokens[reply.Token], m)
-			o.used.heard(w, n, n.tokens[reply.Token], m)
+			o.beaten(w, n, n.asker(reply.Token), m)
+			o.used.heard(w, n, n.asker(reply.Token), m)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (o *committedOffsets) delete(g string) {
 // it has happened. One that is never answered may be carried out at any time.
 func (o *committedOffsets) deleted(w *World, n *Node, token message.Token) {
 	g := ""
-	switch m := n.tokens[token].request.(type) {
+	switch m := n.asker(token).request.(type) {
 	case *message.DeleteGroup:
 		g = m.Group
 	case *message.DeleteOffsets:
@@ -206,7 +206,7 @@ func (o *committedOffsets) take(n *Node, token message.Token) (message.Request, 
 	at := asking{n.id, n.run, token}
 	came := o.came[at]
 	delete(o.came, at)
-	return n.tokens[token].request, came
+	return n.asker(token).request, came
 }
 
 // stored notes an acknowledged commit.

@@ -39,9 +39,9 @@ func (o *pendingPositions) Stepped(w *World, n *Node, _ effect.Input, out []effe
 		}
 		switch m := reply.Msg.(type) {
 		case *message.FetchOffsetsReply:
-			o.told(w, n, n.tokens[reply.Token], m)
+			o.told(w, n, n.asker(reply.Token), m)
 		case *message.CommitTransactionOffsetsReply:
-			o.pends(w, n, n.tokens[reply.Token].request, m)
+			o.pends(w, n, n.asker(reply.Token).request, m)
 		}
 	}
 }

@@ -64,12 +64,12 @@ func (o *lastingFences) Stepped(w *World, n *Node, in effect.Input, out []effect
 		}
 		switch m := reply.Msg.(type) {
 		case *message.InitProducerIDReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.InitProducerID); ok && asked.TransactionalID != "" {
+			if asked, ok := n.asker(reply.Token).request.(*message.InitProducerID); ok && asked.TransactionalID != "" {
 				o.given(w, n, b, reply.Token, asked, m)
 			}
 		case *message.EndTransactionReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.EndTransaction); ok && m.Code == message.None {
-				o.ended(w, n, b, n.tokens[reply.Token].since, asked)
+			if asked, ok := n.asker(reply.Token).request.(*message.EndTransaction); ok && m.Code == message.None {
+				o.ended(w, n, b, n.asker(reply.Token).since, asked)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (o *oneOutcome) Stepped(w *World, n *Node, _ effect.Input, out []effect.Eff
 	for _, e := range out {
 		if reply, ok := e.(effect.Reply); ok {
 			if m, ok := reply.Msg.(*message.EndTransactionReply); ok && m.Code == message.None {
-				if asked, ok := n.tokens[reply.Token].request.(*message.EndTransaction); ok && !b.adrift(w, asked.TransactionalID) {
+				if asked, ok := n.asker(reply.Token).request.(*message.EndTransaction); ok && !b.adrift(w, asked.TransactionalID) {
 					o.told(w, n, b, asked, m)
 				}
 			}

@@ -36,16 +36,16 @@ func (o *trulyFenced) Stepped(w *World, n *Node, _ effect.Input, out []effect.Ef
 		case *message.InitProducerIDReply:
 			o.gives(m.Code, txn.Identity{ID: m.ID, Epoch: m.Epoch})
 		case *message.ProduceReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.Produce); ok {
+			if asked, ok := n.asker(reply.Token).request.(*message.Produce); ok {
 				o.produced(w, n, b, asked, m)
 			}
 		case *message.EndTransactionReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.EndTransaction); ok {
+			if asked, ok := n.asker(reply.Token).request.(*message.EndTransaction); ok {
 				o.judge(w, n, b, m.Code, asked.TransactionalID, txn.Identity{ID: asked.ID, Epoch: asked.Epoch})
 			}
 			o.gives(m.Code, txn.Identity{ID: m.ID, Epoch: m.Epoch})
 		case *message.CommitTransactionOffsetsReply:
-			if asked, ok := n.tokens[reply.Token].request.(*message.CommitTransactionOffsets); ok {
+			if asked, ok := n.asker(reply.Token).request.(*message.CommitTransactionOffsets); ok {
 				o.judge(w, n, b, m.Code, asked.TransactionalID, txn.Identity{ID: asked.ID, Epoch: asked.Epoch})
 			}
 		}

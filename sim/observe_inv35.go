@@ -27,7 +27,7 @@ func (o *toldOfTruncations) Stepped(w *World, n *Node, _ effect.Input, out []eff
 		if !ok {
 			continue
 		}
-		by := n.tokens[reply.Token]
+		by := n.asker(reply.Token)
 		asked, ok := by.request.(*message.Fetch)
 		if !ok || len(asked.Partitions) != len(m.Partitions) || w.clients[int(by.client)-len(w.nodes)].plan.Role == Chaos {
 			continue // a chaos client makes its epochs up

@@ -26,6 +26,24 @@ func (*boundedWork) Invariant() string { return "INV-38" }
 func (o *boundedWork) Started(w *World, n *Node, _ *effect.Recovered) { o.fetches.started(w, n) }
 
 func (o *boundedWork) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	if w.isAbout(ofCopies) {
+		o.copies(w, n, in, out)
+	}
+	_, asks := in.(effect.Requested)
+	switch {
+	case len(out) > maxEffects:
+		w.fail("INV-38", n.id, "one step does too much", "node %d asks for %d effects in one step", n.id, len(out))
+	case n.drive.backlog() > maxBacklog:
+		w.fail("INV-38", n.id, "the disk's queue grows without limit", "%d operations wait for the disk of node %d", n.drive.backlog(), n.id)
+	case asks && len(n.tokens) > maxRequests: // else there are no more than before
+		w.fail("INV-38", n.id, "waiting requests grow without limit", "%d requests wait for an answer of node %d", len(n.tokens), n.id)
+	case w.stats.Steps%4096 == 0 && w.net.Underway() > maxUnderway:
+		w.fail("INV-38", n.id, "messages pile up on a link", "%d packets are under way on one link", w.net.Underway())
+	}
+}
+
+// copies judges what a follower asks for.
+func (o *boundedWork) copies(w *World, n *Node, in effect.Input, out []effect.Effect) {
 	if r, ok := in.(effect.Received); ok {
 		if m, ok := r.Msg.(*message.ReplicaFetchReply); ok {
 			o.fetches.answered(n, r.From, m)
@@ -38,16 +56,6 @@ func (o *boundedWork) Stepped(w *World, n *Node, in effect.Input, out []effect.E
 				o.fetches.sent(w, n, send.To, m, w.unflushedLimit())
 			}
 		}
-	}
-	switch {
-	case len(out) > maxEffects:
-		w.fail("INV-38", n.id, "one step does too much", "node %d asks for %d effects in one step", n.id, len(out))
-	case n.drive.backlog() > maxBacklog:
-		w.fail("INV-38", n.id, "the disk's queue grows without limit", "%d operations wait for the disk of node %d", n.drive.backlog(), n.id)
-	case len(n.tokens) > maxRequests:
-		w.fail("INV-38", n.id, "waiting requests grow without limit", "%d requests wait for an answer of node %d", len(n.tokens), n.id)
-	case w.stats.Steps%4096 == 0 && w.net.Underway() > maxUnderway:
-		w.fail("INV-38", n.id, "messages pile up on a link", "%d packets are under way on one link", w.net.Underway())
 	}
 }
 

@@ -39,7 +39,7 @@ func (o *snapshotsOnce) Stepped(w *World, n *Node, in effect.Input, out []effect
 		return
 	}
 	if r, ok := in.(effect.Received); ok {
-		if m, ok := r.Msg.(*message.Quorum); ok {
+		if m, ok := w.heardVoter(r); ok {
 			o.heard(n, r.From, m)
 		}
 	}
@@ -51,8 +51,8 @@ func (o *snapshotsOnce) Stepped(w *World, n *Node, in effect.Input, out []effect
 }
 
 // heard takes in what another node says of its log: with that it has answered.
-func (o *snapshotsOnce) heard(n *Node, from message.NodeID, m *message.Quorum) {
-	if said, ok := readRaft(m.Data); ok && said.kind == raftAppendReply {
+func (o *snapshotsOnce) heard(n *Node, from message.NodeID, said raftMessage) {
+	if said.kind == raftAppendReply {
 		delete(o.sent, sender{n.id, from})
 	}
 }

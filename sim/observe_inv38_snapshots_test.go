@@ -3,6 +3,9 @@ package sim
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/pack"
 	"github.com/tamarack-mq/tamarack/core/quorum"
@@ -24,7 +27,9 @@ func TestASnapshotThatIsSentAgainTooSoonIsRefused(t *testing.T) {
 	for _, v := range []uint64{9, raftAppendReply, 5, 0, 7, 7, 0} { // of the cluster, its kind, and what else is at the head
 		said = pack.Uint(said, v)
 	}
-	o.heard(n, 2, &message.Quorum{Data: said})
+	reply, ok := s.heardVoter(effect.Received{From: 2, Msg: &message.Quorum{Data: said}})
+	require.True(t, ok)
+	o.heard(n, 2, reply)
 	sends(5*Second, 5, 2)
 	members.Voters = nodeIDs{1, 2}
 	sends(6*Second, 5, 2)

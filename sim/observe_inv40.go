@@ -79,8 +79,15 @@ type settledBy struct {
 // whether there was anything to judge.
 func (o *settingsInForce) replica(w *World, n *Node, image *metadata.Image, id record.PartitionID) bool {
 	least, retention, segment, ok := n.Core().Replicas().Goes(id)
-	t, p := image.Topic(id.Topic), image.Partition(id)
-	if !ok || t == nil || p == nil {
+	if !ok {
+		return false
+	}
+	t := image.Topic(id.Topic)
+	if t == nil || id.Index < 0 || int(id.Index) >= len(t.Partitions) {
+		return false
+	}
+	p := t.Partitions[id.Index]
+	if p == nil {
 		return false
 	}
 	want := log.RetentionOf(t.Config)

@@ -23,12 +23,24 @@ type quorumInForce struct {
 	blind
 	journals []journalTail                       // by node id
 	lost     []message.Version                   // by node id: how far it held the log before its disk was lost
-	before   []quorum.View                       // by node id, before the step at hand
+	before   []quorumBefore                      // by node id
 	members  map[message.Version]quorum.Members  // as of each applied version, and of each that made them
 	madeAt   map[message.Version]message.Version // which entry made those of each applied version
 	present  *message.ControllersChange
 	decided  message.Version   // the highest that anybody called committed
 	owed     []message.Version // by node id: what was decided when it came back without its disk; 0: it has it
+}
+
+// quorumBefore is what is kept of a node's view from before the step at hand.
+type quorumBefore struct {
+	role            quorum.Role
+	term            quorum.Term
+	commit, applied message.Version
+	members         quorum.Members
+}
+
+func beforeOf(v *quorum.View) quorumBefore {
+	return quorumBefore{v.Role, v.Term, v.Commit, v.Applied, v.Members}
 }
 
 // unseen is the applied version of a node of which no step was seen in this run.
@@ -43,7 +55,7 @@ func (o *quorumInForce) at(n *Node) *journalTail {
 		o.journals = append(o.journals, journalTail{})
 		o.lost = append(o.lost, 0)
 		o.owed = append(o.owed, 0)
-		o.before = append(o.before, quorum.View{})
+		o.before = append(o.before, quorumBefore{})
 	}
 	return &o.journals[n.id]
 }
@@ -57,11 +69,11 @@ func (o *quorumInForce) Started(w *World, n *Node, _ *effect.Recovered) {
 		o.owed[n.id] = o.decided
 	}
 	*o.at(n) = journalTail{}
-	o.before[n.id] = quorum.View{}
+	o.before[n.id] = quorumBefore{}
 	if c := n.Core(); c != nil && c.Controller() != nil {
 		v := c.Controller().View().Quorum
-		o.journals[n.id].durable, o.before[n.id] = v.Last, v
-		o.before[n.id].Applied = unseen
+		o.journals[n.id].durable, o.before[n.id] = v.Last, beforeOf(&v)
+		o.before[n.id].applied = unseen
 	}
 }
 
@@ -85,7 +97,11 @@ func (o *quorumInForce) Stepped(w *World, n *Node, in effect.Input, out []effect
 		o.changed(w, o.present, image.Controllers())
 		o.present = image.Controllers()
 	}
-	o.before[n.id] = *v
+	was := &o.before[n.id]
+	was.role, was.term, was.commit, was.applied = v.Role, v.Term, v.Commit, v.Applied
+	if !sameMembers(was.members, v.Members) {
+		was.members = v.Members
+	}
 }
 
 // saved follows what is durable of a node's journal. Of several writes in one
@@ -129,7 +145,7 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 		o.madeAt = map[message.Version]message.Version{}
 	}
 	was := &o.before[n.id]
-	if v.Applied != was.Applied || !sameMembers(v.Members, was.Members) {
+	if v.Applied != was.applied || !sameMembers(v.Members, was.members) {
 		for _, at := range [2]message.Version{v.MembersAt, v.Applied} {
 			if known, ok := o.members[at]; ok && at > 0 && !sameMembers(known, v.Members) {
 				w.fail("INV-41", n.id, "two nodes have other members at one version", "node %d has the members %v at version %d, but another had %v", n.id, v.Members, at, known)
@@ -151,8 +167,8 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 		w.fail("INV-41", n.id, "a node leads the quorum that is no voter", "node %d leads the quorum in term %d, but the voters are %v", n.id, v.Term, v.Members.Voters)
 		return
 	}
-	if was.Role == quorum.Leader && was.Term == v.Term && v.Commit > was.Commit {
-		o.committed(w, n, v, was.Members.Voters)
+	if was.role == quorum.Leader && was.term == v.Term && v.Commit > was.commit {
+		o.committed(w, n, v, was.members.Voters)
 	}
 }
 

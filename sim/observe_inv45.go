@@ -28,6 +28,10 @@ type throttled struct {
 	buckets []bucket // one for each throttle that it went by; the last is the present one
 	asked   []pacedAsks
 	most    int64 // bytes of the largest batch that came
+	// adding are the node's replicas that are being added and not in sync, by the image of
+	// a version: see added.
+	adding   []record.PartitionID
+	addingBy message.Version
 }
 
 // bucket is what came under one throttle.
@@ -90,12 +94,15 @@ func (o *heldToThrottle) Stepped(w *World, n *Node, in effect.Input, out []effec
 			o.copied(w, n, t, reply, out)
 		}
 	}
+	if !w.isAbout(ofCopies) {
+		return
+	}
 	for _, e := range out {
 		if s, ok := e.(effect.Send); ok {
 			if fetch, ok := s.Msg.(*message.ReplicaFetch); ok {
 				for i := range fetch.Partitions {
 					id := fetch.Partitions[i].ID
-					t.asks(id, fetch.Session, fetch.Sequence, beingAdded(n, id), changed)
+					t.asks(id, fetch.Session, fetch.Sequence, slices.Contains(t.added(n), id), changed)
 				}
 			}
 		}
@@ -107,7 +114,7 @@ func (o *heldToThrottle) copied(w *World, n *Node, t *throttled, reply *message.
 	now := n.clock.now(w.now).Mono
 	for i := range reply.Partitions {
 		part := &reply.Partitions[i]
-		if len(part.Records) == 0 || !beingAdded(n, part.ID) || !takes(out, part.ID) {
+		if len(part.Records) == 0 || !slices.Contains(t.added(n), part.ID) || !takes(out, part.ID) {
 			continue
 		}
 		it := record.Batches(part.Records)
@@ -118,7 +125,7 @@ func (o *heldToThrottle) copied(w *World, n *Node, t *throttled, reply *message.
 		if b == nil {
 			continue
 		}
-		b.sharers = max(b.sharers, o.adding(n))
+		b.sharers = max(b.sharers, len(t.added(n)))
 		if allowed := t.allowed(b); b.level > allowed {
 			w.fail("INV-45", n.id, "a replica being added copies beyond the throttle", "node %d is %d bytes ahead of the throttle of %d bytes a second, where %d are allowed for a burst", n.id, b.level, b.rate, allowed)
 			return
@@ -129,10 +136,20 @@ func (o *heldToThrottle) copied(w *World, n *Node, t *throttled, reply *message.
 	}
 }
 
-// beingAdded says whether a node's replica is copied for a move and not in sync.
-func beingAdded(n *Node, id record.PartitionID) bool {
-	p := n.Core().Image().Partition(id)
-	return p != nil && contains(p.Adding, n.node()) && !contains(p.ISR, n.node())
+// added are the replicas of a node that are copied for a move and not in sync, by its
+// image: looked for once for each version of that.
+func (t *throttled) added(n *Node) []record.PartitionID {
+	image := n.Core().Image()
+	if t.addingBy == image.Version() { // the first of a run has no partitions
+		return t.adding
+	}
+	t.adding, t.addingBy = t.adding[:0], image.Version()
+	for p := range image.Partitions() {
+		if contains(p.Adding, n.node()) && !contains(p.ISR, n.node()) {
+			t.adding = append(t.adding, p.ID)
+		}
+	}
+	return t.adding
 }
 
 // takes says whether a step appends to a log.
@@ -249,14 +266,4 @@ func (b *bucket) leak(now message.Time) {
 		b.sharers = 0
 	}
 	b.at = b.at.Add(message.Duration(gone) * message.Microsecond)
-}
-
-// adding counts the replicas of a node that are being added and not in sync.
-func (o *heldToThrottle) adding(n *Node) (count int) {
-	for p := range n.Core().Image().Partitions() {
-		if contains(p.Adding, n.node()) && !contains(p.ISR, n.node()) {
-			count++
-		}
-	}
-	return count
 }

@@ -66,7 +66,7 @@ func (o *stillLeads) Stepped(w *World, n *Node, in effect.Input, out []effect.Ef
 	for _, e := range out {
 		switch e := e.(type) {
 		case effect.Reply:
-			by := n.tokens[e.Token]
+			by := n.asker(e.Token)
 			o.replies(w, n, question{by.request, by.after}, e.Msg)
 		case effect.Send:
 			switch m := e.Msg.(type) {

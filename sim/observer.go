@@ -72,12 +72,13 @@ func (w *World) observe(n *Node, in effect.Input, out []effect.Effect) {
 
 // check is observe without a clock.
 func (w *World) check(n *Node, in effect.Input, out []effect.Effect) {
-	w.quorum.known, w.quorum.read = false, false
-	w.book.stepped(w, n, in, out)
+	w.quorum.known, w.quorum.read, w.quorum.heardRead = false, false, false
+	asked := w.book.stepped(w, n, in, out)
 	if w.witness != nil {
 		w.witness.stood(n)
 	}
-	for set := w.looks.at(w.scopeOf(n, in, out)); set != 0; set &= set - 1 {
+	w.concerns = w.scopeOf(n, in, asked) | w.always
+	for set := w.lookers.at(&w.looks, w.concerns); set != 0; set &= set - 1 {
 		w.observers[bits.TrailingZeros64(set)].Stepped(w, n, in, out)
 	}
 }
@@ -86,7 +87,8 @@ func (w *World) check(n *Node, in effect.Input, out []effect.Effect) {
 // look at it. The node has one.
 func (w *World) quorumOf(n *Node) *quorum.View {
 	if q := &w.quorum; !q.known || q.node != n.id {
-		q.known, q.node, q.view = true, n.id, n.Core().Controller().View().Quorum
+		q.known, q.node = true, n.id
+		n.Core().Controller().QuorumInto(&q.view)
 	}
 	return &w.quorum.view
 }
@@ -99,6 +101,10 @@ type quorumSeen struct {
 
 	read bool // told is of the step at hand
 	told []toldVoter
+
+	heardRead bool // heard, and whether there is any, are of the step at hand
+	heardAny  bool
+	heard     raftMessage
 }
 
 // toldVoter is a message of the engine that a voter sends in a step.
@@ -125,6 +131,18 @@ func (w *World) toldVoters(out []effect.Effect) []toldVoter {
 		}
 	}
 	return q.told
+}
+
+// heardVoter is the message of the engine that came in with the step at hand, if one did,
+// read once for all that look at it.
+func (w *World) heardVoter(in effect.Received) (m raftMessage, ok bool) {
+	if q := &w.quorum; !q.heardRead {
+		q.heardRead, q.heardAny = true, false
+		if m, ok := in.Msg.(*message.Quorum); ok {
+			q.heard, q.heardAny = readRaft(m.Data)
+		}
+	}
+	return w.quorum.heard, w.quorum.heardAny
 }
 
 // nowAndThen is how often a judge looks that is too dear to look each time:

@@ -128,9 +128,31 @@ func (l *looks) at(about scope) (set uint64) {
 	return set
 }
 
-// scopeOf says what a step was about, once the book has taken it in.
-func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
-	s := ofAny
+// lookers are the observers that have something to see in steps that are about the same
+// things: few combinations of these come again and again. Where two of them share a
+// place, the one that was met last has it.
+type lookers [256]struct {
+	about scope // ofAny is in each that was met
+	set   uint64
+}
+
+// at is looks.at.
+func (l *lookers) at(looks *looks, about scope) uint64 {
+	one := &l[uint32(about)*0x9e3779b1>>24]
+	if one.about != about {
+		one.about, one.set = about, looks.at(about)
+	}
+	return one.set
+}
+
+// isAbout says whether the step at hand is about any of some things. An observer that
+// looks at several passes over what cannot be in a step.
+func (w *World) isAbout(any scope) bool { return w.concerns&any != 0 }
+
+// scopeOf says what a step was about, once the book has taken it in; asked is what its
+// effects say (see book.asked).
+func (w *World) scopeOf(n *Node, in effect.Input, asked scope) scope {
+	s := ofAny | asked
 	switch in := in.(type) {
 	case effect.Requested:
 		s |= ofAsked[in.Msg.Kind()]
@@ -149,20 +171,6 @@ func (w *World) scopeOf(n *Node, in effect.Input, out []effect.Effect) scope {
 		}
 		if len(w.book.touched) > 0 {
 			s |= ofTicks
-		}
-	}
-	for _, e := range out {
-		switch e := e.(type) {
-		case effect.Send:
-			s |= ofSent[e.Msg.Kind()]
-		case effect.Reply:
-			s |= ofAsked[e.Msg.Kind()]
-		case effect.Append:
-			s |= ofAppends
-		case effect.SaveQuorum, effect.ReplaceQuorum:
-			s |= ofSaves | ofQuorum
-		case effect.CreateLog, effect.DeleteLog, effect.Truncate, effect.Reset, effect.TrimPrefix:
-			s |= ofCuts
 		}
 	}
 	if len(w.book.touched) > 0 {

@@ -18,6 +18,7 @@ func TestObserversSeeAllThatTheySayTheyLookAt(t *testing.T) {
 	}
 	for _, plan := range plans {
 		told, all := newWorld(plan, Options{}), newWorld(plan, Options{})
+		all.always = 1<<scopes - 1
 		for i := range all.looks {
 			all.looks[i] = 1<<len(all.observers) - 1
 		}

@@ -46,7 +46,7 @@ func TestAQuorumThatCountsWrongIsRefused(t *testing.T) {
 	three := quorum.Members{Voters: []message.NodeID{1, 2, 3}}
 	for _, n := range s.nodes[1:] {
 		o.at(n).durable = 5
-		o.before[n.id] = quorum.View{Role: quorum.Leader, Term: 2, Commit: 4, Members: three}
+		o.before[n.id] = quorumBefore{role: quorum.Leader, term: 2, commit: 4, members: three}
 	}
 	leader := quorum.View{Role: quorum.Leader, Term: 2, Applied: 5, Commit: 5, Members: three}
 	o.judge(s.World, s.nodes[1], &leader)

@@ -26,7 +26,9 @@ type stage struct {
 }
 
 func newStage(t *testing.T) *stage {
-	return &stage{newWorld(smallPlan(), Options{}), t}
+	s := &stage{newWorld(smallPlan(), Options{}), t}
+	s.concerns = 1<<scopes - 1 // steps are shown to observers by hand, and may be about anything
+	return s
 }
 
 // batch is one record at an offset under an epoch; what tells contents apart.
@@ -85,6 +87,7 @@ func (s *stage) step(o Observer, node int32, in effect.Input, out []effect.Effec
 	for _, e := range out {
 		s.cuts(node, e)
 	}
+	s.answered = answered{} // what waits may be another request under the same token
 	o.Stepped(s.World, s.nodes[node], in, out)
 }
 

@@ -44,11 +44,16 @@ type World struct {
 	struck    map[FaultKind]uint64 // how often each kind of fault struck
 	observers []Observer
 	looks     looks
-	quorum    quorumSeen
-	apart     apart
-	failure   *Failure
-	noted     bool   // whether the last call of fail noted something
-	broken    string // a fault of the harness itself
+	lookers   lookers
+	// concerns is what the step at hand is about, and every step is about always as well:
+	// nothing, but in tests.
+	concerns, always scope
+	quorum           quorumSeen
+	answered         answered
+	apart            apart
+	failure          *Failure
+	noted            bool   // whether the last call of fail noted something
+	broken           string // a fault of the harness itself
 
 	phase          phase
 	faults         []*activeFault
