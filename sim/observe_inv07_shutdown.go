@@ -7,22 +7,143 @@ import (
 
 // goneInOrder is the part of INV-7 about brokers that go: who shuts down in good
 // order has handed over before. The committed metadata name it as the leader of
-// nothing any more, so that no partition waits for its session to run out.
-type goneInOrder struct{ blind }
+// nothing any more, so that no partition waits for its session to run out. And who is
+// the last in sync somewhere goes on leading there until somebody can take over: a
+// controller takes it out of service only when it has heard nothing of it for a session,
+// or when it has let it wait for its grace, by its own clock.
+type goneInOrder struct {
+	blind
+	heard   map[int32]*heardBy // by the node of the controller
+	version message.Version    // of the newest image that was looked at
+	was     map[message.NodeID]runOfBroker
+}
+
+// heardBy is what a controller has heard in one office.
+type heardBy struct {
+	office office
+	of     map[message.NodeID]leaver
+}
+
+// leaver is what a controller has heard of one run of a broker since it decides.
+type leaver struct {
+	epoch    message.BrokerEpoch
+	deadline message.Time // until then it counts as alive
+	silent   bool         // it did not for a time
+	asks     message.Time // when it asked for leave first; 0: it has not
+}
+
+// runOfBroker is a run of a broker, in service or not.
+type runOfBroker struct {
+	epoch  message.BrokerEpoch
+	fenced bool
+}
+
+// leaveGrace is how long a controller lets a broker wait for somebody to take over: no
+// plan has another than the default of core/controller.
+const leaveGrace = 5 * message.Second
 
 func (*goneInOrder) Invariant() string { return "INV-7" }
 
-func (*goneInOrder) Looks() scope { return ofSessions }
+func (*goneInOrder) Looks() scope { return ofSessions | ofImages }
 
 func (o *goneInOrder) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
-	received, ok := in.(effect.Received)
-	if !ok {
+	if received, ok := in.(effect.Received); ok {
+		switch m := received.Msg.(type) {
+		case *message.BrokerHeartbeatReply:
+			o.leaves(w, n, m, out)
+		case *message.BrokerHeartbeat:
+			if c := n.Core(); c != nil && c.Controller() != nil && c.Controller().Active() && received.From == m.Node {
+				o.hears(officeOf(n), n.clock.now(w.now).Mono, c.Controller().Session(), c.Controller().View().Flying, m)
+			}
+		}
+	}
+	image := w.newest()
+	if image == nil || image.Version() == o.version {
 		return
 	}
-	allowed, ok := received.Msg.(*message.BrokerHeartbeatReply)
-	if !ok {
+	o.version = image.Version()
+	by := o.decider(w)
+	now := message.Time(0)
+	if by != nil {
+		now = w.nodes[by.office.node].clock.now(w.now).Mono
+	}
+	for _, b := range image.Brokers() {
+		o.serves(w, b, by, now)
+	}
+}
+
+// decider is what the controller has heard that decides: nil when several say that they
+// do, as one who was deposed may not know it yet.
+func (o *goneInOrder) decider(w *World) *heardBy {
+	var one *Node
+	for _, n := range w.nodes[1:] {
+		if c := n.Core(); c != nil && c.Controller() != nil && c.Controller().Active() {
+			if one != nil {
+				return nil
+			}
+			one = n
+		}
+	}
+	if one == nil {
+		return nil
+	}
+	if h := o.heard[one.id]; h != nil && h.office == officeOf(one) {
+		return h
+	}
+	return nil
+}
+
+// hears takes in that a controller got a heartbeat. The first one of a run says nothing
+// when a decision is under way behind it, which might be to take the broker out of
+// service; if it asks for leave then, nothing is judged of that run.
+func (o *goneInOrder) hears(by office, now message.Time, session message.Duration, deciding bool, m *message.BrokerHeartbeat) {
+	h := o.heard[by.node]
+	if h == nil || h.office != by {
+		h = &heardBy{by, map[message.NodeID]leaver{}}
+		if o.heard == nil {
+			o.heard = map[int32]*heardBy{}
+		}
+		o.heard[by.node] = h
+	}
+	l, known := h.of[m.Node]
+	switch {
+	case l.epoch > m.Epoch:
+		return // of an earlier run
+	case !known || l.epoch != m.Epoch:
+		if deciding && !m.WantShutdown {
+			return
+		}
+		l = leaver{epoch: m.Epoch, silent: deciding}
+	case now >= l.deadline:
+		l.silent = true
+	}
+	l.deadline = now.Add(session)
+	if m.WantShutdown && l.asks == 0 {
+		l.asks = now
+	}
+	h.of[m.Node] = l
+}
+
+// serves judges whether a broker that was in service, and is not any more, had to go, by
+// what the controller has heard that decides now; nil: nobody knows which that is.
+func (o *goneInOrder) serves(w *World, b *message.BrokerChange, by *heardBy, now message.Time) {
+	if o.was == nil {
+		o.was = map[message.NodeID]runOfBroker{}
+	}
+	was := o.was[b.Node]
+	o.was[b.Node] = runOfBroker{b.Epoch, b.Fenced}
+	if was.fenced || !b.Fenced || was.epoch != b.Epoch || by == nil {
 		return
 	}
+	l := by.of[b.Node]
+	if l.epoch != b.Epoch || l.asks == 0 || l.silent || now >= l.deadline || now >= l.asks.Add(leaveGrace) {
+		return
+	}
+	w.fail("INV-7", by.office.node, "a broker that leaves is not waited for", "node %d, which leads the controllers, takes node %d out of service %d ms after that one asked for leave to shut down, and has heard of it all the while: it was to wait for %d ms", by.office.node, b.Node, now.Sub(l.asks)/message.Millisecond, leaveGrace/message.Millisecond)
+}
+
+// leaves judges who shuts down because it may.
+func (o *goneInOrder) leaves(w *World, n *Node, allowed *message.BrokerHeartbeatReply, out []effect.Effect) {
 	for _, e := range out {
 		if h, ok := e.(effect.Halt); !ok || !h.Clean {
 			continue

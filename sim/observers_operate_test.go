@@ -184,6 +184,45 @@ func TestADrainToFewerRacksThanThereAreIsRefused(t *testing.T) {
 	s.refused("INV-44", `is to move to [3 4], because brokers are drained, which are on the racks ["a"], though there were brokers of 2 racks`)
 }
 
+// Who leaves and is the last in sync is waited for, unless nobody hears of it.
+func TestABrokerThatLeavesIsWaitedFor(t *testing.T) {
+	const ms = message.Time(message.Millisecond)
+	for name, c := range map[string]struct {
+		beats  []message.Time // asking for leave
+		busy   bool           // with a decision
+		other  bool           // decides, or may
+		gone   message.Time   // out of service by then
+		refuse string
+	}{
+		"at once":             {beats: []message.Time{100 * ms, 600 * ms}, gone: 700 * ms, refuse: "takes node 2 out of service 600 ms after that one asked"},
+		"before its time":     {beats: []message.Time{100 * ms, 1600 * ms, 3000 * ms, 4500 * ms}, gone: 5000 * ms, refuse: "it was to wait for 5000 ms"},
+		"when its time is up": {beats: []message.Time{100 * ms, 1600 * ms, 3000 * ms, 4500 * ms}, gone: 5100 * ms},
+		"silent":              {beats: []message.Time{100 * ms, 600 * ms}, gone: 2600 * ms},
+		"silent for a while":  {beats: []message.Time{100 * ms, 600 * ms, 3000 * ms}, gone: 3100 * ms},
+		"under another":       {beats: []message.Time{100 * ms, 600 * ms}, gone: 700 * ms, other: true},
+		"decided before":      {beats: []message.Time{100 * ms}, busy: true, gone: 110 * ms},
+		"unheard":             {gone: 700 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, o := newStage(t), &goneInOrder{}
+			o.serves(s.World, &message.BrokerChange{Node: 2, Epoch: 7}, nil, 0)
+			for _, at := range c.beats {
+				o.hears(office{1, 1, 1}, at, 2*message.Second, c.busy, &message.BrokerHeartbeat{Node: 2, Epoch: 7, WantShutdown: true})
+			}
+			by := o.heard[1]
+			if c.other {
+				by = nil
+			}
+			o.serves(s.World, &message.BrokerChange{Node: 2, Epoch: 7, Fenced: true}, by, c.gone)
+			if c.refuse == "" {
+				s.passed()
+				return
+			}
+			s.refused("INV-7", c.refuse)
+		})
+	}
+}
+
 // A drain is an operator's word: it outlives the runs of the broker, and ends when
 // an operator takes it back.
 func TestADrainThatEndsWithARestartIsRefused(t *testing.T) {
