@@ -54,7 +54,7 @@ func (w *World) strikeMore(f *activeFault) {
 		}
 	case Retune:
 		if n != nil && n.up {
-			n.settings = p.Settings
+			n.retuned = p.Settings
 			w.mark(markRetuned)
 			w.strikeNode(f, n)
 		}

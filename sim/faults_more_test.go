@@ -179,12 +179,15 @@ func TestAStrayWriteThatIsASoundBatchIsNoFault(t *testing.T) {
 // was started with, and so it is judged.
 func TestANodeIsJudgedByTheSettingsOfItsRun(t *testing.T) {
 	w, n, _ := benched(t)
-	n.settings = &Settings{Tidy: 5}
-	require.Zero(t, n.tidied, "the plan has no bound, and no run has begun since")
+	w.plan.Timing.Election = Second
+	election := func() Span { return n.settings.over(w.plan.Timing).Election }
+	n.retuned = &Settings{Tidy: 5, Timing: TimingPlan{Election: 2 * Second}}
+	require.Zero(t, n.tidy(), "the plan has no bound, and no run has begun since")
+	require.Equal(t, Second, election())
 	n.die(death{})
 	n.start()
-	require.Equal(t, 5, n.tidied)
-	n.settings = &Settings{Tidy: 9}
-	require.Equal(t, 5, n.tidied)
+	n.retuned = &Settings{Tidy: 9, Timing: TimingPlan{Election: 3 * Second}}
+	require.Equal(t, 5, n.tidy())
+	require.Equal(t, 2*Second, election())
 	require.Nil(t, w.failure)
 }

@@ -23,7 +23,7 @@ type death struct {
 func (n *Node) start() {
 	w := n.world
 	n.run++
-	n.diskFailed = false
+	n.diskFailed, n.settings = false, n.retuned
 	if n.crashLoops > 0 {
 		n.crashLoops--
 		n.dieSoon()
@@ -32,7 +32,7 @@ func (n *Node) start() {
 	if !ok {
 		return
 	}
-	n.up, n.paused, n.tidied = true, false, n.tidy()
+	n.up, n.paused = true, false
 	n.clock.reboot(w.now, message.Time(n.random.Below(int64(1000*Second))))
 	n.tickAt = never
 	w.hash.fold(uint64(n.id)<<32 ^ uint64(len(found.Logs)))
@@ -107,7 +107,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 	return cfg
 }
 
-// tidy is the node's own Tidy, or the one of all, as its next run is started with it.
+// tidy is the node's own Tidy, or the one of all, as this run was started with it.
 func (n *Node) tidy() int {
 	if n.settings != nil {
 		return or(n.settings.Tidy, n.world.plan.Cluster.Tidy)

@@ -51,8 +51,8 @@ type Node struct {
 	listed      []message.NodeID  // the voters in that file; nil: those of the plan
 	strays      *chance.Stream    // what comes that is not for it
 	strayCopies int               // messages of followers that may come once more: see strayCopy
-	settings    *Settings         // what a Retune starts it with, the next time; nil: the plan's
-	tidied      int               // Tidy as this run was started with it: a shutdown may take its time
+	settings    *Settings         // what this run was started with; nil: what the plan has for all
+	retuned     *Settings         // what its next run starts with: a shutdown may take its time
 	crashLoops  int               // how often it dies again while it recovers
 }
 

@@ -11,8 +11,8 @@ func (*shortHistories) Looks() scope { return 0 }
 
 func (o *shortHistories) Rested(w *World) {
 	for _, n := range w.nodes[1:] {
-		if c := n.Core(); n.up && n.tidied > 0 && c != nil && c.Controller() != nil {
-			o.judge(w, n, c.Controller().Remembered(), n.tidied)
+		if c := n.Core(); n.up && n.tidy() > 0 && c != nil && c.Controller() != nil {
+			o.judge(w, n, c.Controller().Remembered(), n.tidy())
 		}
 	}
 }

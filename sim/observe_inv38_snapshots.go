@@ -8,8 +8,9 @@ import (
 
 // snapshotsOnce is INV-38 for the snapshots of the controllers, which may be large: a
 // leader sends another one to a node that has not answered the last only when that may be
-// taken for lost, two election timeouts later by its own clock. When the members change
-// it may have to begin anew with one that has gone and come.
+// taken for lost, two election timeouts later by its own clock and by the settings
+// that its run was started with. When the members change it may have to begin anew with
+// one that has gone and come.
 type snapshotsOnce struct {
 	blind
 	sent map[sender]sentSnapshot
