@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
 )
@@ -137,6 +139,11 @@ func (a *agenda) sink(d due) {
 		i = least
 	}
 	h[i] = d
+}
+
+// underway says whether a packet of which that is true is still to arrive.
+func (a *agenda) underway(of func(*simnet.Packet) bool) bool {
+	return slices.ContainsFunc(a.slab, func(e event) bool { return e.packet != nil && of(e.packet) })
 }
 
 // Schedule makes the agenda the heap of the simulated network.

@@ -46,6 +46,7 @@ func (w *World) unrest(most int) []string {
 	}
 	w.requestUnrest(add)
 	w.clientUnrest(add)
+	w.wayUnrest(add)
 	if len(out) == 0 {
 		w.diskUnrest(add) // which is dear to look at
 	}

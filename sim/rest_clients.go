@@ -3,6 +3,9 @@ package sim
 import (
 	"slices"
 	"time"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/transport/simnet"
 )
 
 // clientUnrest judges that every client has come to the end of its work, but for those
@@ -23,6 +26,21 @@ func (w *World) clientUnrest(add complain) {
 			}
 		}
 	}
+}
+
+// wayUnrest judges that no records are under way to a broker any more. Nobody need wait
+// for them: their producer asked for no answer, has given them up or is gone. But bytes
+// may outlive their connection by seconds, and what is stored while the logs are read
+// for good is found by readers and not by that reading.
+func (w *World) wayUnrest(add complain) {
+	if w.agenda.underway(carriesRecords) {
+		add("records are under way", "a producer has sent some that no broker has got yet")
+	}
+}
+
+func carriesRecords(p *simnet.Packet) bool {
+	_, ok := p.Msg.(*message.Produce)
+	return ok
 }
 
 // hindered says that a client may never end its transactions: what its coordinator
