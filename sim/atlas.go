@@ -34,8 +34,8 @@ type ailment struct {
 	// are those of them that it has given up since, and whether the controller
 	// has not counted on it at any time after that.
 	owed, mended map[record.PartitionID]bool
-	// hits are the files of each log that were damaged and not given up since.
-	hits map[record.PartitionID][]string
+	// hits are what was damaged of each log and not given up since.
+	hits map[record.PartitionID][]wound
 	// scars are logs that were hit and not written anew on the disk since: what was
 	// found once is found again until then.
 	scars map[record.PartitionID]bool
@@ -227,7 +227,7 @@ func (a *atlas) lost(node int32, hit func(*partBook) bool) {
 	ail := &a.ails[node]
 	if ail.owed == nil {
 		ail.owed, ail.mended = map[record.PartitionID]bool{}, map[record.PartitionID]bool{}
-		ail.hits, ail.beside = map[record.PartitionID][]string{}, map[record.PartitionID]bool{}
+		ail.hits, ail.beside = map[record.PartitionID][]wound{}, map[record.PartitionID]bool{}
 		ail.scars = map[record.PartitionID]bool{}
 	}
 	for _, part := range a.world.book.list {
@@ -345,15 +345,16 @@ func (a *atlas) mayDamage(n *Node) bool {
 }
 
 // damage notes that durable data of one log was hit.
-func (a *atlas) damage(n *Node, path string) {
-	hit := func(p *partBook) bool { return holdsLog(path, p.id) }
+func (a *atlas) damage(n *Node, by simdisk.Damage) {
+	hit := func(p *partBook) bool { return holdsLog(by.Path, p.id) }
 	a.concede(n.id, hit)
 	a.lost(n.id, hit)
+	it := n.drive.wound(by)
 	ail := &a.ails[n.id]
 	for _, part := range a.world.book.list {
-		if ail.owed[part.id] && holdsLog(path, part.id) {
+		if ail.owed[part.id] && holdsLog(by.Path, part.id) {
 			ail.scars[part.id] = true
-			ail.hits[part.id] = append(ail.hits[part.id], path)
+			ail.hits[part.id] = append(ail.hits[part.id], it)
 		}
 	}
 	ail.damaged = true
@@ -361,7 +362,7 @@ func (a *atlas) damage(n *Node, path string) {
 }
 
 // found notes what recovery says of a damaged log. It cuts at the first damage
-// that it sees; damage further down, in segments that a checkpoint spares it the
+// that it sees; damage further down, in records that a checkpoint spares it the
 // reading of, stays until a read meets it.
 //
 // A copy that was elected uncleanly counts as soon as it leads, while its disk has the
@@ -371,22 +372,9 @@ func (a *atlas) found(node int32, log *effect.RecoveredLog) {
 	if ail := &a.ails[node]; ail.scars[log.ID] {
 		ail.owed[log.ID] = true
 	}
-	if !a.hitBelow(node, log.ID, log.End, log.Damage) {
+	if !a.hitBelow(node, log.ID, log.End) {
 		a.mends(node, log.ID)
 	}
-}
-
-// hitBelow says whether a segment of a log that begins below an offset was hit, and
-// not given up since; but for one that is named.
-func (a *atlas) hitBelow(node int32, id record.PartitionID, to record.Offset, named string) bool {
-	for _, path := range a.ails[node].hits[id] {
-		base, _, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
-		first, err := strconv.ParseInt(base, 10, 64)
-		if err == nil && record.Offset(first) < to && !strings.Contains(named, path) {
-			return true
-		}
-	}
-	return false
 }
 
 // holdsLog says whether a file belongs to the log of a partition.

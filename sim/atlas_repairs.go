@@ -6,6 +6,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 )
 
 // damageBeside is damage to what stands beside the records of a log.
@@ -19,14 +20,14 @@ func (a *atlas) damageBeside(n *Node, path string) {
 			ail.blank[part.id] = part.replica(n.id).cut
 		}
 		if holdsLog(path, part.id) && a.clean(n.id, part.id) {
-			a.damage(n, path)
+			a.damage(n, simdisk.Damage{Path: path})
 			if ail.owed[part.id] {
 				ail.beside[part.id] = true
 			}
 			return
 		}
 	}
-	a.damage(n, path)
+	a.damage(n, simdisk.Damage{Path: path})
 }
 
 // repairs notes what a recovery has made good by itself: damage beside the
@@ -37,8 +38,8 @@ func (a *atlas) repairs(node int32, log *effect.RecoveredLog) {
 		return
 	}
 	hits := ail.hits[log.ID]
-	for _, path := range hits {
-		if isLogFile(path) {
+	for _, w := range hits {
+		if isLogFile(w.path) {
 			return
 		}
 	}
@@ -65,7 +66,8 @@ func (a *atlas) rewritten(node int32, e effect.Effect) {
 	switch e := e.(type) {
 	case effect.CreateLog, effect.DeleteLog, effect.Reset:
 	case effect.Truncate:
-		if a.world.book.replica(node, id).forgetful || a.hitBelow(node, id, e.To, "") {
+		ail.cutOff(id, e.To)
+		if a.world.book.replica(node, id).forgetful || a.hitBelow(node, id, e.To) {
 			return
 		}
 	case effect.Checkpoint:

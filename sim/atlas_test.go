@@ -9,6 +9,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 )
 
 // mapped is a stage with one partition of which the controllers know: three
@@ -33,7 +34,7 @@ const firstSegment = "5-0/00000000000000000000.log"
 func TestDamageIsBoundedByWhatTheOthersHold(t *testing.T) {
 	s, state := mapped(t)
 	require.True(t, s.atlas.affords(2))
-	s.atlas.damage(s.nodes[3], firstSegment)
+	s.atlas.damage(s.nodes[3], simdisk.Damage{Path: firstSegment})
 	require.False(t, s.atlas.affords(2), "two hit of two that are needed: a record could be committed on these alone")
 	require.True(t, s.atlas.affords(3), "the same one again")
 
@@ -58,9 +59,9 @@ func TestWhatIsConcededIsExact(t *testing.T) {
 	s, state := mapped(t)
 	other := s.book.part(record.PartitionID{Topic: 6})
 	s.plan.Beyond = true
-	s.atlas.damage(s.nodes[3], firstSegment)
+	s.atlas.damage(s.nodes[3], simdisk.Damage{Path: firstSegment})
 	require.False(t, s.book.part(part).loss, "two copies are left")
-	s.atlas.damage(s.nodes[2], firstSegment)
+	s.atlas.damage(s.nodes[2], simdisk.Damage{Path: firstSegment})
 	require.True(t, s.book.part(part).loss)
 	require.False(t, other.loss)
 
@@ -149,7 +150,7 @@ func TestACopyThatWasToldToBeDamagedDoesNotLead(t *testing.T) {
 
 func TestADamagedCopyIsNotServed(t *testing.T) {
 	s, _ := mapped(t)
-	s.atlas.damage(s.nodes[1], firstSegment)
+	s.atlas.damage(s.nodes[1], simdisk.Damage{Path: firstSegment})
 	reply := effect.Reply{Msg: &message.FetchReply{Partitions: []message.FetchedPartition{{ID: part, Records: batch(0, 1, "a")}}}}
 	o := &damageSeen{}
 	o.Stepped(s.World, s.nodes[1], effect.Tick{}, []effect.Effect{reply})
@@ -177,7 +178,7 @@ func TestBeyondThePromiseNoLossIsHidden(t *testing.T) {
 func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
 	s, _ := mapped(t)
 	require.True(t, s.atlas.sound(3, part))
-	s.atlas.damage(s.nodes[3], firstSegment)
+	s.atlas.damage(s.nodes[3], simdisk.Damage{Path: firstSegment})
 	delete(s.atlas.ails[3].owed, part) // found, out of the in-sync set, and elected all the same
 	require.True(t, s.atlas.clean(3, part))
 	require.False(t, s.atlas.sound(3, part))
@@ -188,12 +189,12 @@ func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
 	s.atlas.rewritten(3, effect.Truncate{Log: part, To: 1})
 	require.False(t, s.atlas.sound(3, part), "nobody has found it: the log was cut behind it")
 	s.atlas.ails[3].owed[part] = true
-	s.atlas.found(3, &effect.RecoveredLog{ID: part, End: 1, Damage: firstSegment})
+	s.atlas.found(3, &effect.RecoveredLog{ID: part, Damage: firstSegment})
 	delete(s.atlas.ails[3].owed, part)
-	s.atlas.rewritten(3, effect.Truncate{Log: part, To: 1})
+	s.atlas.rewritten(3, effect.Truncate{Log: part})
 	require.True(t, s.atlas.sound(3, part))
 
-	s.atlas.damage(s.nodes[3], "5-0/checkpoint")
+	s.atlas.damage(s.nodes[3], simdisk.Damage{Path: "5-0/checkpoint"})
 	delete(s.atlas.ails[3].owed, part)
 	s.book.replica(3, part).forgetful = true // recovery missed the checkpoint
 	s.atlas.rewritten(3, effect.Truncate{Log: part})
@@ -226,7 +227,7 @@ func TestDamageThatIsFoundOnceMoreDoesNotCount(t *testing.T) {
 	}
 	again := &effect.RecoveredLog{ID: part, End: 1, Damage: "the checkpoint cannot be read"}
 
-	s.atlas.damage(s.nodes[3], "5-0/checkpoint")
+	s.atlas.damage(s.nodes[3], simdisk.Damage{Path: "5-0/checkpoint"})
 	s.atlas.found(3, again)
 	inSync(1, 2)
 	inSync(3)
@@ -273,7 +274,7 @@ func TestOnlyTheRunThatGaveItsCopyUpComesBack(t *testing.T) {
 	}
 	registers(7)
 	asks(7)
-	s.atlas.damage(s.nodes[3], firstSegment)
+	s.atlas.damage(s.nodes[3], simdisk.Damage{Path: firstSegment})
 	inSync(1, 2)
 	s.nodes[3].incarnation = 8 // it is started again
 	s.atlas.found(3, &effect.RecoveredLog{ID: part, Damage: firstSegment})

@@ -68,7 +68,7 @@ func (w *World) rot(n *Node, f *Fault) {
 	if !ok {
 		return
 	}
-	w.atlas.damage(n, hit.Path)
+	w.atlas.damage(n, hit)
 	if w.tracing {
 		w.tell("node %d: %s of %s at byte %d", n.id, hit.Kind, hit.Path, hit.Offset)
 	}

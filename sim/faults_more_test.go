@@ -9,6 +9,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 )
 
 // story plays a plan, demands that it passes, and returns how often each mark
@@ -121,7 +122,7 @@ func TestDamageBesideTheRecordsIsMadeGood(t *testing.T) {
 	require.False(t, s.atlas.hurt(2))
 
 	s.atlas.damageBeside(n, folder+"epochs")
-	s.atlas.damage(n, folder+"00000000000000000000.log")
+	s.atlas.damage(n, simdisk.Damage{Path: folder + "00000000000000000000.log"})
 	s.atlas.repairs(2, well)
 	require.False(t, s.atlas.clean(2, part), "records were hit, too")
 

@@ -70,7 +70,7 @@ func (w *World) rotLog(n *Node, kind FaultKind) {
 		})
 	}
 	if ok {
-		w.atlas.damage(n, hit.Path)
+		w.atlas.damage(n, hit)
 		w.tellHit(n, hit)
 	}
 }
@@ -198,7 +198,7 @@ func (a *atlas) damageRoot(n *Node, path string) {
 			ail.scars[part.id] = true
 		}
 		if ail.owed[part.id] {
-			ail.hits[part.id] = append(ail.hits[part.id], path)
+			ail.hits[part.id] = append(ail.hits[part.id], wound{path, noRecords})
 			if clean[part] {
 				ail.beside[part.id] = true
 			}
@@ -212,8 +212,8 @@ func (a *atlas) damageRoot(n *Node, path string) {
 // nothing but its mark tells that there was one.
 func (a *ailment) lostFolder() bool {
 	for _, hits := range a.hits {
-		for _, path := range hits {
-			if strings.HasSuffix(path, "/") {
+		for _, w := range hits {
+			if strings.HasSuffix(w.path, "/") {
 				return true
 			}
 		}
@@ -292,7 +292,7 @@ func (w *World) rotVouched(n *Node, folder string) {
 	}
 	off := sure - 1 - d.rare.Below(min(sure, newestBytes))
 	if hit, ok := d.disk.FlipAt(path, off, uint8(d.rare.Below(8))); ok {
-		w.atlas.damage(n, hit.Path)
+		w.atlas.damage(n, hit)
 		w.tellHit(n, hit)
 	}
 }

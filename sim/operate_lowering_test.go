@@ -8,6 +8,7 @@ import (
 	"github.com/tamarack-mq/tamarack/core/client"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 )
 
 // hit is a stage whose topic needs three replicas, and one of the three is hit: another
@@ -16,7 +17,7 @@ func hit(t *testing.T) (*stage, *operator) {
 	s, _ := mapped(t)
 	raised := &message.TopicChange{ID: part.Topic, Name: "t", Config: message.TopicConfig{MinInsync: 3}}
 	require.NoError(t, s.newest().Apply(s.newest().Version()+1, &message.Change{Topic: raised}))
-	s.atlas.damage(s.nodes[3], firstSegment)
+	s.atlas.damage(s.nodes[3], simdisk.Damage{Path: firstSegment})
 	require.True(t, s.atlas.affords(2), "three are needed, and two are hit")
 	return s, s.operatorUser().script.(*operator)
 }

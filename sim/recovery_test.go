@@ -7,6 +7,7 @@ import (
 
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/record"
+	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
 )
 
 // found is what a recovery of node 1 gives.
@@ -63,7 +64,7 @@ func TestDamageThatIsCutAwaySilentlyIsRefused(t *testing.T) {
 	s := newStage(t)
 	a, b := batch(0, 1, "a"), batch(1, 1, "b")
 	s.holds(1, a, b)
-	s.atlas.damage(s.nodes[1], "5-0/00000000000000000000.log")
+	s.atlas.damage(s.nodes[1], simdisk.Damage{Path: "5-0/00000000000000000000.log"})
 	s.found(recovered(1, a))
 	s.refused("INV-13", "without a word")
 	told := recovered(1, a)
@@ -120,7 +121,7 @@ func TestWhatWasSetAsideIsFoundAgainWithoutItsMark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.holds(1, a, b, c)
-			s.atlas.damage(s.nodes[1], "5-0/00000000000000000001.log")
+			s.atlas.damage(s.nodes[1], simdisk.Damage{Path: "5-0/00000000000000000001.log"})
 			first := told(recovered(1, a), "a bad checksum")
 			s.found(first)
 			s.passed()
@@ -172,7 +173,7 @@ func TestWhatIsRetiredIsFoundAgainWithoutItsMark(t *testing.T) {
 				r.part.links.put(h.LeaderEpoch, origin{base: h.BaseOffset, end: h.End(), crc: h.CRC})
 			}
 			r.part.high = 4
-			s.atlas.damage(s.nodes[1], "5-0/00000000000000000000.log")
+			s.atlas.damage(s.nodes[1], simdisk.Damage{Path: "5-0/00000000000000000000.log"})
 			s.found(it.found)
 			if it.words != "" {
 				s.refused("INV-11", it.words)

@@ -184,8 +184,12 @@ func (d *Disk) Misdirect(random *chance.Stream, limit Limit, shows func(path str
 			return Damage{}, false
 		}
 	}
+	same := int64(0)
+	for stray[same] == v.file.data[off+same] {
+		same++
+	}
 	v.file.rot(off, stray)
-	return Damage{Kind: Misdirect, Path: v.path, Offset: off, Size: size}, true
+	return Damage{Kind: Misdirect, Path: v.path, Offset: off + same, Size: size - same}, true
 }
 
 // LoseFile lets one file vanish whose name and content are durable. limit

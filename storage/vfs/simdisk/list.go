@@ -35,6 +35,20 @@ func (d *Disk) Opened() (names []string, nameless int) {
 	return names, nameless
 }
 
+// Content is what a file holds, as a process sees it, for those who look on; what cannot
+// be read is there as it was. nil: there is no such file. It must not be changed.
+func (d *Disk) Content(name string) []byte {
+	in, last, err := d.walk("look at", name)
+	if err != nil {
+		return nil
+	}
+	i, found := in.seen.find(last)
+	if !found || in.seen[i].file == nil {
+		return nil
+	}
+	return in.seen[i].file.data
+}
+
 // Files lists all files, by folder and name.
 func (d *Disk) Files() []File {
 	var list []File
