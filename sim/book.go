@@ -128,13 +128,16 @@ func (l *links) put(epoch record.LeaderEpoch, o origin) {
 
 func compareBase(o origin, base record.Offset) int { return cmp.Compare(o.base, base) }
 
-// origin is the batch that stands at a link, and the one before it.
+// origin is the batch that stands at a link, and the one before it. Whether that is
+// known is said apart: the link without an epoch or an offset is that of the first
+// batch of most partitions.
 type origin struct {
 	base     record.Offset
 	end      record.Offset
 	crc      uint32
 	previous link
 	node     int32 // who wrote it first
+	linked   bool  // previous is known: not in a log that begins with this batch
 }
 
 // replicaBook is one replica.

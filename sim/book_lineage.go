@@ -21,7 +21,7 @@ func (p *partBook) ground(l *logFacts) (common record.Offset, below []record.Hea
 	}
 	for at := linkOf(&held[0]); at.base > 0; {
 		o := p.links.at(at)
-		if o == nil || o.previous == (link{}) {
+		if o == nil || !o.linked {
 			return 0, nil, false
 		}
 		at = o.previous
@@ -47,7 +47,7 @@ func (p *partBook) ground(l *logFacts) (common record.Offset, below []record.Hea
 // the one that is committed there, unless another one was and has been given up.
 func (p *partBook) under(held []record.Header, first record.Offset) *record.Header {
 	if len(held) > 0 && held[0].BaseOffset == first {
-		if o := p.links.at(linkOf(&held[0])); o != nil && o.previous != (link{}) {
+		if o := p.links.at(linkOf(&held[0])); o != nil && o.linked {
 			if h := oneAt((&logFacts{batches: p.committed}).from(o.previous.base), o.previous); h != nil {
 				return h
 			}
@@ -92,5 +92,5 @@ func (p *partBook) parted(before link, end record.Offset, h *record.Header) bool
 		return true
 	}
 	o := p.links.at(linkOf(h))
-	return o != nil && o.previous != (link{}) && before != (link{}) && o.previous != before
+	return o != nil && o.linked && o.previous != before
 }

@@ -11,10 +11,10 @@ import (
 // written notes batches as one log has them, each written behind the one before it.
 func (p *partBook) written(batches ...[]byte) {
 	var previous link
-	for _, b := range batches {
+	for i, b := range batches {
 		h := header(b)
 		if at := linkOf(&h); p.links.at(at) == nil {
-			p.links.put(at.epoch, origin{at.base, h.End(), h.CRC, previous, 1})
+			p.links.put(at.epoch, origin{at.base, h.End(), h.CRC, previous, 1, i > 0})
 		}
 		previous = linkOf(&h)
 	}
@@ -83,6 +83,53 @@ func TestWhatIsBackWithoutItsBeginningIsKnownByWhatItStandsOn(t *testing.T) {
 		more.retires(2)
 		more.view.Matched, more.view.LeaderEpoch, more.view.HighWatermark, more.verified = true, 7, 6, 0
 		s.step(&replicaAgreement{}, 2, nil, nil, more)
+		s.passed()
+	}
+}
+
+// The first batch of a partition stands at offset 0 in epoch 0. Who was written behind it
+// is known by that like anybody else: all of "abc" is back, and nothing of the "xyz" that
+// was committed in its place.
+func TestWhatIsBackMayStandOnTheVeryFirstBatch(t *testing.T) {
+	of := func(b []byte, epoch record.LeaderEpoch) []byte {
+		h := header(b)
+		record.Stamp(b, h.BaseOffset, epoch)
+		return b
+	}
+	for _, committed := range []int{1, 3} { // also when the log that is back begins behind all of it
+		s := newStage(t)
+		o, p := &sequences{}, s.book.part(part)
+		abc := [][]byte{of(numbered(0, 0, 0), 0), of(numbered(1, 0, 1), 0), of(numbered(2, 0, 2), 0)}
+		xyz := [][]byte{of(numbered(0, 1, 0), 2), of(numbered(1, 1, 1), 2), of(numbered(2, 1, 2), 2)}[:committed]
+		p.written(abc...)
+		p.written(xyz...)
+		var all []record.Header
+		for _, b := range abc {
+			all = append(all, header(b))
+		}
+		back := s.holds(1, abc...)
+		back.knew = 3
+		p.committed, p.high = all, 3
+		o.committed(s.World, s.nodes[1], p)
+
+		p.uncleanly(2)
+		other := s.holds(3)
+		s.leads(other, 2, 0)
+		p.settle(s.World, other)
+		for _, b := range xyz {
+			p.committed = append(p.committed, header(b))
+		}
+		p.high = record.Offset(committed)
+		o.committed(s.World, s.nodes[3], p)
+		s.passed()
+
+		back.retires(1)
+		p.uncleanly(4)
+		s.leads(back, 4, 3)
+		p.settle(s.World, back)
+		require.Equal(t, all, p.committed)
+		require.EqualValues(t, 0, p.surrendered[1].from)
+		o.committed(s.World, s.nodes[1], p)
 		s.passed()
 	}
 }

@@ -55,13 +55,13 @@ func (o *replicaAgreement) appended(w *World, n *Node, a effect.Append) {
 				w.fail("INV-2", n.id, "a replica writes a batch that no leader wrote", "node %d, which does not lead partition %s in epoch %d, writes a batch of that epoch at offset %d which its leader never wrote", n.id, a.Log, h.LeaderEpoch, h.BaseOffset)
 				return
 			}
-			r.part.links.put(at.epoch, origin{at.base, h.End(), h.CRC, previous, n.id})
+			r.part.links.put(at.epoch, origin{at.base, h.End(), h.CRC, previous, n.id, known})
 			continue
 		}
 		switch {
 		case first.end != h.End() || first.crc != h.CRC:
 			w.fail("INV-2", n.id, "two different batches at one epoch and offset", "node %d writes at offset %d of partition %s, epoch %d, another batch than node %d wrote there", n.id, h.BaseOffset, a.Log, h.LeaderEpoch, first.node)
-		case known && first.previous != (link{}) && first.previous != previous:
+		case known && first.linked && first.previous != previous:
 			w.fail("INV-2", n.id, "one batch behind two different batches", "the batch at offset %d of partition %s, epoch %d, follows another batch on node %d than on node %d: their logs differ below it", h.BaseOffset, a.Log, h.LeaderEpoch, n.id, first.node)
 		}
 	}

@@ -126,17 +126,19 @@ func TestReplicasWithAnotherBatchAreRefused(t *testing.T) {
 }
 
 func TestABatchBehindAnotherOneIsRefused(t *testing.T) {
-	s := newStage(t)
-	o := &replicaAgreement{}
-	leader := s.holds(1, batch(0, 1, "a"), batch(1, 2, "b"))
-	s.leads(leader, 1, 0)
-	s.step(o, 1, nil, []effect.Effect{appending(0, batch(0, 1, "a"))}, leader)
-	s.leads(leader, 2, 0)
-	s.step(o, 1, nil, []effect.Effect{appending(1, batch(1, 2, "b"))}, leader)
-	s.passed()
-	follower := s.holds(2, batch(0, 0, "x"), batch(1, 2, "b"))
-	s.step(o, 2, nil, []effect.Effect{appending(1, batch(1, 2, "b"))}, follower)
-	s.refused("INV-2", "follows another batch")
+	for first := record.LeaderEpoch(0); first <= 1; first++ { // 0: it stands behind the very first batch
+		s := newStage(t)
+		o := &replicaAgreement{}
+		leader := s.holds(1, batch(0, first, "a"), batch(1, 2, "b"))
+		s.leads(leader, first, 0)
+		s.step(o, 1, nil, []effect.Effect{appending(0, batch(0, first, "a"))}, leader)
+		s.leads(leader, 2, 0)
+		s.step(o, 1, nil, []effect.Effect{appending(1, batch(1, 2, "b"))}, leader)
+		s.passed()
+		follower := s.holds(2, batch(0, 1-first, "x"), batch(1, 2, "b"))
+		s.step(o, 2, nil, []effect.Effect{appending(1, batch(1, 2, "b"))}, follower)
+		s.refused("INV-2", "follows another batch")
+	}
 }
 
 func TestAReplicaThatDiffersFromWhatIsCommittedIsRefused(t *testing.T) {
