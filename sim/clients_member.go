@@ -156,7 +156,7 @@ func (m *member) polled(u *user, result *client.Result) (got int) {
 	if result.Err != nil && result.Err.Problem == client.Refused {
 		m.expelled = true
 	}
-	if got == 0 && u.world.transacted && u.world.phase >= resting {
+	if got == 0 && (u.world.transacted || u.plan.Role.publishes()) && u.world.phase >= resting {
 		u.ask(opPositions, 0, history.Operation{}, func(op client.Op) client.Input { return client.Positions{Op: op} })
 	}
 	return got

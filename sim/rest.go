@@ -280,12 +280,10 @@ func (w *World) groupUnrest(add complain) {
 				}
 				held[id] = u
 				part := w.book.parts[id]
-				if part == nil || part.deleted || next < 0 && !w.transacted {
+				if part == nil || part.deleted || next < 0 && !w.transacted && !u.plan.Role.publishes() {
 					continue
 				}
-				// A worker below the log start goes on from there, and writes what follows.
-				below := next >= 0 && u.plan.Role != Worker
-				if start, end := w.readableBy(u, part); (next >= start || !below) && next < end && start < end {
+				if start, end := w.readableBy(u, part); u.readsOn(next, start, end) {
 					add("a member does not read on", "client %d of group %q is at %d of %d in partition %s", u.plan.ID, name, next, end, id)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tamarack-mq/tamarack/core/message"
+	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/transport/simnet"
 )
 
@@ -107,4 +108,16 @@ func (w *World) endless(u *user) bool {
 	}
 	return u.plan.Role.joins() && u.plan.Role.publishes() &&
 		(w.shardForsaken(u.plan.Group) || w.stalled(u.plan.Group) || slices.ContainsFunc(u.plan.Topics, w.topicForsaken))
+}
+
+// readsOn says that a member of a group whose next position in a partition is next, -1:
+// not known, has records to come when start to end is what stands there. One that writes
+// has them below the log start as well, and where nothing is left: it may have fetched
+// them before retention took them, and what follows from them is still to be written.
+// It is told where it stands behind them when a poll gives nothing more.
+func (u *user) readsOn(next, start, end record.Offset) bool {
+	if u.plan.Role.publishes() {
+		return next < end && end > 0
+	}
+	return (next >= start || next < 0) && next < end && start < end
 }

@@ -482,3 +482,31 @@ func TestTheEpochBeforeALogStartIsKnown(t *testing.T) {
 	judge(forgot)
 	s.passed()
 }
+
+// A member that writes may have fetched what retention has taken since. Before it stands
+// behind that it is not at rest: what follows from it would be written while the logs are
+// read for good.
+func TestWhoWritesHasRecordsToComeThatAreGone(t *testing.T) {
+	const unknown = -1
+	for _, c := range []struct {
+		name             string
+		next, start, end record.Offset
+		writes, reads    bool // whether records are to come for those that write, and for the others
+	}{
+		{"nothing was ever there", unknown, 0, 0, false, false},
+		{"it does not know where it stands", unknown, 0, 9, true, true},
+		{"it stands within", 4, 2, 9, true, true},
+		{"it stands at the end", 9, 2, 9, false, false},
+		{"retention took what it may have fetched", 4, 6, 9, true, false},
+		{"retention took all of it", 4, 9, 9, true, false},
+		{"retention took all, and it does not know", unknown, 9, 9, true, false},
+		{"retention took all, and it stands behind that", 9, 9, 9, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for role, want := range map[Role]bool{Worker: c.writes, Processor: c.writes, MemberOf: c.reads} {
+				u := &user{plan: &ClientPlan{Role: role}}
+				require.Equal(t, want, u.readsOn(c.next, c.start, c.end), role)
+			}
+		})
+	}
+}
