@@ -177,7 +177,7 @@ func (m *Manager) leaveRole(now message.Now, r *replica, out *Out) {
 		m.depose(now, r, out)
 	}
 	if r.follow != nil {
-		m.pace.settle(r)
+		m.pace.settle(m, r)
 		m.pace.unpark(r)
 		r.follow.from.leave(m, r)
 		r.follow = nil

@@ -19,7 +19,7 @@ type pace struct {
 	asked   int64        // bytes that positions ask for, and that have not come yet
 	sharers int64        // this broker's replicas that are being added: tokens are divided among them
 	parked  []*replica   // those of them that wait for tokens
-	timer   timer        // when there are tokens again
+	timer   timer        // when there are tokens again that nobody has asked for
 }
 
 // aByte is how many parts of a byte make one: at a rate of n bytes a second each
@@ -30,6 +30,20 @@ const aByte = int64(message.Second / message.Microsecond)
 // gives.
 func (p *pace) burst() int64 { return max(1, p.rate/4) }
 
+// held is how much of the tokens is kept for what positions ask for. It comes whenever
+// the leader has it, at once or after a long time, so that a burst of it is always there.
+// What was asked for under a higher throttle may be more than that: nobody waits for it.
+func (p *pace) held() int64 { return min(p.asked, p.burst()) }
+
+// free is how many bytes of those that may come now nobody has asked for; 0 or below:
+// what comes next must be waited for.
+func (p *pace) free() int64 { return p.tokens - p.held() }
+
+// full is how many tokens a rest brings: a burst. When all of that is asked for there
+// is a byte more, or a leader that does not answer would have all others wait: they copy
+// one batch after the other then, as the rate allows.
+func (p *pace) full() int64 { return max(p.burst(), p.held()+1) }
+
 // SetPace sets how many bytes a second this broker may copy for replicas that
 // are being added; 0: no limit.
 func (m *Manager) SetPace(now message.Now, rate int64, out *Out) {
@@ -39,11 +53,11 @@ func (m *Manager) SetPace(now message.Now, rate int64, out *Out) {
 	p := &m.pace
 	p.refill(now.Mono)
 	p.rate = rate
-	p.tokens = min(p.tokens, p.burst())
-	if rate == 0 || p.tokens > 0 {
+	p.tokens = min(p.tokens, p.full())
+	if rate == 0 || p.free() > 0 {
 		p.release(m)
 	} else {
-		p.await(m, now)
+		p.await(m)
 	}
 	m.finish(now, out)
 }
@@ -51,10 +65,10 @@ func (m *Manager) SetPace(now message.Now, rate int64, out *Out) {
 // refill adds what time has brought.
 func (p *pace) refill(now message.Time) {
 	if p.rate == 0 || now.Sub(p.at) >= message.Second && p.tokens >= 0 {
-		p.tokens, p.parts, p.at = p.burst(), 0, now
+		p.tokens, p.parts, p.at = p.full(), 0, now
 		return
 	}
-	for p.tokens < p.burst() {
+	for p.tokens < p.full() {
 		span := min(now.Sub(p.at), message.Second) / message.Microsecond // rate is at most LargestThrottle
 		if span <= 0 {
 			return
@@ -63,7 +77,7 @@ func (p *pace) refill(now message.Time) {
 		p.tokens, p.parts = p.tokens+earned/aByte, earned%aByte
 		p.at = p.at.Add(span * message.Microsecond)
 	}
-	p.tokens, p.parts, p.at = p.burst(), 0, now
+	p.tokens, p.parts, p.at = p.full(), 0, now
 }
 
 // spend notes what came for a replica that is being added, with the answer to a fetch.
@@ -71,34 +85,38 @@ func (p *pace) refill(now message.Time) {
 // yet to come.
 func (p *pace) spend(m *Manager, now message.Now, r *replica, sequence uint32, bytes int) {
 	if sequence >= r.follow.stated {
-		p.settle(r)
+		p.settle(m, r)
 	}
 	if p.rate == 0 || !r.beingAdded(m) {
 		return
 	}
 	p.refill(now.Mono)
 	p.tokens -= int64(bytes)
-	if p.tokens <= 0 {
-		p.await(m, now)
+	if len(p.parked) > 0 {
+		p.await(m)
 	}
 }
 
-// await sets the timer to when there are tokens again.
-func (p *pace) await(m *Manager, now message.Now) {
-	micros := (1 - p.tokens) * aByte / p.rate
-	m.timers.Set(&p.timer, max(p.at.Add(message.Duration(micros+1)*message.Microsecond), now.Mono+1))
+// await sets the timer to when there are tokens again that nobody has asked for. That
+// may be now, or have been: what is asked for has become less.
+func (p *pace) await(m *Manager) {
+	micros := max(0, 1-p.free()) * aByte / p.rate
+	m.timers.Set(&p.timer, p.at.Add(message.Duration(micros+1)*message.Microsecond))
 }
 
-// parks says whether a replica must wait for its turn, and has it wait then.
+// parks says whether a replica must wait for its turn, and has it wait then: as long as
+// all that there is has been asked for. Each may be given a batch whatever it asks for,
+// so that one that asked again and again would spend what is kept for others.
 func (p *pace) parks(m *Manager, r *replica) bool {
 	if r.follow.parked {
 		return true
 	}
-	if p.rate == 0 || p.tokens > 0 || !r.beingAdded(m) {
+	if p.rate == 0 || p.free() > 0 || !r.beingAdded(m) {
 		return false
 	}
 	r.follow.parked = true
 	p.parked = append(p.parked, r)
+	p.await(m)
 	return true
 }
 
@@ -106,12 +124,12 @@ func (p *pace) parks(m *Manager, r *replica) bool {
 // fit. However many ask before the first has its answer, all of them together ask for
 // no more than there is, but for the one batch that each may be given in any case.
 func (p *pace) share(m *Manager, now message.Now, r *replica) int32 {
-	p.restate(r)
+	p.restate(m, r)
 	if p.rate == 0 || !r.beingAdded(m) {
 		return 0
 	}
 	p.refill(now.Mono)
-	most := max(1, min(p.tokens/p.sharers, p.tokens-p.asked, int64(m.cfg.FetchBytes)))
+	most := max(1, min(p.tokens/p.sharers, p.free(), int64(m.cfg.FetchBytes)))
 	r.follow.asked = int32(most)
 	p.asked += most
 	return int32(most)
@@ -119,10 +137,10 @@ func (p *pace) share(m *Manager, now message.Now, r *replica) int32 {
 
 // restate begins a new statement of a replica's position. What the one before asks for
 // may still come, and counts until then, when a fetch is with the leader.
-func (p *pace) restate(r *replica) {
+func (p *pace) restate(m *Manager, r *replica) {
 	f := r.follow
 	if len(f.from.asked) == 0 || f.asked == 0 {
-		p.settle(r)
+		p.settle(m, r)
 		return
 	}
 	f.askedBefore, f.asked = f.asked, 0
@@ -132,9 +150,9 @@ func (p *pace) restate(r *replica) {
 // overtaken ends what positions ask for that were stated anew in a fetch that is with
 // the leader, when the fetch before that one has its answer: from now on answers are
 // about the newer ones.
-func (p *pace) overtaken(from *puller) {
+func (p *pace) overtaken(m *Manager, from *puller) {
 	for _, f := range from.restated {
-		p.asked -= int64(f.askedBefore)
+		p.less(m, int64(f.askedBefore))
 		f.askedBefore = 0
 	}
 	clear(from.restated)
@@ -143,10 +161,19 @@ func (p *pace) overtaken(from *puller) {
 
 // settle ends all that a replica has asked for: it has come, is asked for anew, or will
 // not come.
-func (p *pace) settle(r *replica) {
+func (p *pace) settle(m *Manager, r *replica) {
 	f := r.follow
-	p.asked -= int64(f.asked) + int64(f.askedBefore)
+	p.less(m, int64(f.asked)+int64(f.askedBefore))
 	f.asked, f.askedBefore = 0, 0
+}
+
+// less takes off bytes that positions do not ask for any more. Who waits may go on
+// sooner then.
+func (p *pace) less(m *Manager, bytes int64) {
+	p.asked -= bytes
+	if bytes > 0 && len(p.parked) > 0 {
+		p.await(m)
+	}
 }
 
 // count keeps the number of replicas that are being added.
@@ -186,7 +213,7 @@ func (p *pace) review(m *Manager, r *replica) {
 	if r.beingAdded(m) {
 		return
 	}
-	p.settle(r)
+	p.settle(m, r)
 	if p.unpark(r) {
 		r.follow.from.stale(m, r, true)
 	}
@@ -202,8 +229,8 @@ type paceTimer Manager
 
 func (t *paceTimer) expire(m *Manager, now message.Now, _ *Out) {
 	m.pace.refill(now.Mono)
-	if m.pace.tokens <= 0 {
-		m.pace.await(m, now)
+	if m.pace.free() <= 0 {
+		m.pace.await(m)
 		return
 	}
 	m.pace.release(m)

@@ -133,6 +133,7 @@ func TestAPositionStatedOnceMoreSharesTheBurstWithTheOneBefore(t *testing.T) {
 	w.held = func(x wire) bool { return x.to == added.id }
 	w.add(p0, added.id)
 	w.run()
+	w.pass(message.Millisecond) // with all asked for, a moment brings leave for one batch more
 	added.do(func(m *Manager, now message.Now, out *Out) {
 		m.replicas[p0].follow.from.stale(m, m.replicas[p0], true)
 		m.finish(now, out)
@@ -156,4 +157,48 @@ func TestAPositionStatedOnceMoreSharesTheBurstWithTheOneBefore(t *testing.T) {
 	require.Contains(t, w.parts[p0].ISR, added.id)
 	require.Empty(t, added.m.replicas[p0].follow.from.restated)
 	require.Zero(t, added.m.pace.asked)
+}
+
+// With all that there is asked for by one replica, whose leader is slow to answer, another
+// one copies a batch at a time: as fast as the rate allows, and no faster, or the answer
+// that comes in the end would come on top of a burst that is spent.
+func TestWhatIsAskedForAlreadyIsNotSpentByOthers(t *testing.T) {
+	const batches, burst = 100, 20
+	size := len(batch("0123456789", 1))
+	rate := int64(4 * burst * size)
+	w := newWorld(t, 3)
+	slow, other := record.PartitionID{Topic: 7}, record.PartitionID{Topic: 7, Index: 1}
+	for i, id := range []record.PartitionID{slow, other} {
+		w.create(id, message.TopicConfig{}, message.NodeID(i+1))
+		for range batches {
+			w.tokens++
+			w.node(i + 1).do(func(m *Manager, now message.Now, out *Out) {
+				m.Produce(now, w.tokens, &message.Produce{Acks: message.AcksLeader, Partitions: []message.ProducePartition{{ID: id, Records: batch("0123456789", 1)}}}, out)
+			})
+		}
+	}
+	w.pace(rate)
+	w.pass(message.Second)
+	added := w.node(3)
+	copied := func(id record.PartitionID) int { return len(added.contents(id)) / size }
+
+	w.held = func(x wire) bool { return x.to == added.id && x.from == 1 }
+	w.add(slow, added.id)
+	w.run() // it has asked for a burst
+	w.add(other, added.id)
+	w.run()
+	require.LessOrEqual(t, copied(other), 2, "the burst is asked for already")
+	w.pass(message.Second / 4) // which brings as much as a burst
+	require.GreaterOrEqual(t, copied(other), burst-2, "nobody waits for a leader that is slow")
+	require.LessOrEqual(t, copied(other), burst+2)
+	require.Zero(t, copied(slow))
+	added.balance()
+
+	w.held = nil
+	w.run()
+	require.LessOrEqual(t, copied(slow)+copied(other), 2*burst+4, "a burst, what time brought, and at most two batches each")
+	w.pass(message.Duration(2*batches*size)*message.Second/message.Duration(rate) + message.Second)
+	require.Equal(t, [2]int{batches, batches}, [2]int{copied(slow), copied(other)})
+	require.Zero(t, added.m.HeldBack())
+	added.balance()
 }

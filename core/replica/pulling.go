@@ -178,9 +178,9 @@ func (p *puller) begin(m *Manager) {
 	p.open, p.epoch, p.sequence, p.expected = true, m.epoch, 0, 0
 	p.forget = nil
 	p.moved = p.moved[:0]
-	m.pace.overtaken(p)
+	m.pace.overtaken(m, p)
 	for _, r := range p.parts {
-		m.pace.settle(r) // no answer comes in the session before
+		m.pace.settle(m, r) // no answer comes in the session before
 		if r.follow.moved = !m.pace.parks(m, r); r.follow.moved {
 			p.moved = append(p.moved, r)
 		}
@@ -291,7 +291,7 @@ func (m *Manager) ReplicaFetchReply(now message.Now, from message.NodeID, r *mes
 	}
 	p.expected++
 	p.answered(m, 1)
-	m.pace.overtaken(p)
+	m.pace.overtaken(m, p)
 	p.attempts = 0
 	p.watch(m, now)
 	p.heat(m)
