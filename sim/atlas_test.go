@@ -29,6 +29,21 @@ func mapped(t *testing.T) (*stage, *message.PartitionChange) {
 	return s, state
 }
 
+// registers has a run of node 3 registered.
+func registers(t *testing.T, s *stage, incarnation uint64) {
+	image := s.newest()
+	require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{
+		Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: incarnation}}))
+}
+
+// inSync has the controller decide on another in-sync set.
+func inSync(s *stage, state *message.PartitionChange, nodes ...message.NodeID) {
+	next := *state
+	next.ISR = nodes
+	s.book.part(part).state = &next
+	s.atlas.follow(&next)
+}
+
 const firstSegment = "5-0/00000000000000000000.log"
 
 func TestDamageIsBoundedByWhatTheOthersHold(t *testing.T) {
@@ -208,15 +223,8 @@ func TestReportedDamageIsOnTheDiskUntilTheLogIsRewritten(t *testing.T) {
 // what the node then gives up.
 func TestDamageThatIsFoundOnceMoreDoesNotCount(t *testing.T) {
 	s, state := mapped(t)
-	image := s.newest()
-	require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{
-		Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: s.nodes[3].incarnation}}))
-	inSync := func(nodes ...message.NodeID) {
-		next := *state
-		next.ISR = nodes
-		s.book.part(part).state = &next
-		s.atlas.follow(&next)
-	}
+	registers(t, s, s.nodes[3].incarnation)
+	inSync := func(nodes ...message.NodeID) { inSync(s, state, nodes...) }
 	a := batch(0, 1, "a")
 	r := s.holds(3, a)
 	r.part.committed, r.part.high = []record.Header{header(a)}, 1
@@ -258,17 +266,8 @@ func TestDamageThatIsFoundOnceMoreDoesNotCount(t *testing.T) {
 // was under way when the node died names its earlier run: that is no return.
 func TestOnlyTheRunThatGaveItsCopyUpComesBack(t *testing.T) {
 	s, state := mapped(t)
-	registers := func(incarnation uint64) {
-		image := s.newest()
-		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{
-			Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: incarnation}}))
-	}
-	inSync := func(nodes ...message.NodeID) {
-		next := *state
-		next.ISR = nodes
-		s.book.part(part).state = &next
-		s.atlas.follow(&next)
-	}
+	registers := func(incarnation uint64) { registers(t, s, incarnation) }
+	inSync := func(nodes ...message.NodeID) { inSync(s, state, nodes...) }
 	asks := func(incarnation uint64) {
 		s.nodes[3].carryOut(effect.Send{To: 1, Msg: &message.RegisterBroker{Node: 3, Incarnation: incarnation}}, 0)
 	}

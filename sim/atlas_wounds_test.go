@@ -47,15 +47,8 @@ func TestWhereTheRecordsBeginThatADamageSpoils(t *testing.T) {
 func TestOfTwoDamagesToASegmentTheFirstStays(t *testing.T) {
 	for first, counts := range map[record.Offset]bool{1: false, 2: true, 3: true} {
 		s, state := mapped(t)
-		image := s.newest()
-		require.NoError(t, image.Apply(image.Version()+1, &message.Change{Broker: &message.BrokerChange{
-			Node: 3, Epoch: message.BrokerEpoch(image.Version() + 1), Incarnation: s.nodes[3].incarnation}}))
-		inSync := func(nodes ...message.NodeID) {
-			next := *state
-			next.ISR = nodes
-			s.book.part(part).state = &next
-			s.atlas.follow(&next)
-		}
+		registers(t, s, s.nodes[3].incarnation)
+		inSync := func(nodes ...message.NodeID) { inSync(s, state, nodes...) }
 		s.atlas.damage(s.nodes[3], simdisk.Damage{Path: firstSegment})
 		s.atlas.ails[3].hits[part] = []wound{{firstSegment, first}, {firstSegment, 2}, {"marks", noRecords}}
 		s.atlas.found(3, &effect.RecoveredLog{ID: part, End: 2, Damage: firstSegment})

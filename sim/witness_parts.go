@@ -33,9 +33,7 @@ func tell(m message.Message) (parts []witness.Part, group, code string) {
 		return owned(m.Partitions), "", ""
 	case *message.WroteMarkers:
 		for i := range m.Results {
-			p := witness.NewPart(m.Results[i].ID)
-			p.Code = codeOf(m.Results[i].Code)
-			parts = append(parts, p)
+			parts = append(parts, partWith(m.Results[i].ID, m.Results[i].Code))
 		}
 		return parts, "", ""
 	case *message.AddToTransaction:
@@ -61,9 +59,7 @@ func tell(m message.Message) (parts []witness.Part, group, code string) {
 		return parts, "", ""
 	case *message.AlterReassignmentsReply:
 		for i := range m.Partitions {
-			p := witness.NewPart(m.Partitions[i].ID)
-			p.Code = codeOf(m.Partitions[i].Code)
-			parts = append(parts, p)
+			parts = append(parts, partWith(m.Partitions[i].ID, m.Partitions[i].Code))
 		}
 		return parts, "", codeOf(m.Code)
 	case *message.FindCoordinator:
@@ -128,12 +124,18 @@ func offsets(list []message.GroupOffset) []witness.Part {
 	return parts
 }
 
+// partWith is what is said of one partition of several.
+func partWith(id record.PartitionID, code message.Code) witness.Part {
+	p := witness.NewPart(id)
+	p.Code = codeOf(code)
+	return p
+}
+
 // toldOf is what a coordinator says of positions, one by one.
 func toldOf(list []message.CommittedOffset) []witness.Part {
 	parts := make([]witness.Part, len(list))
 	for i := range list {
-		parts[i] = witness.NewPart(list[i].ID)
-		parts[i].Code = codeOf(list[i].Code)
+		parts[i] = partWith(list[i].ID, list[i].Code)
 	}
 	return parts
 }
@@ -178,9 +180,7 @@ func tellReplication(m message.Message) (parts []witness.Part, group, code strin
 		}
 	case *message.AlterPartitionReply:
 		for i := range m.Partitions {
-			p := witness.NewPart(m.Partitions[i].ID)
-			p.Code = codeOf(m.Partitions[i].Code)
-			parts = append(parts, p)
+			parts = append(parts, partWith(m.Partitions[i].ID, m.Partitions[i].Code))
 		}
 		code = codeOf(m.Code)
 	case *message.MetadataPush:

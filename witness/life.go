@@ -55,10 +55,6 @@ func (r *Run) Record(id record.PartitionID, offset int64) *Story {
 	return l.story
 }
 
-func (l *life) add(row, weight int, format string, args ...any) {
-	l.story.Steps = append(l.story.Steps, Step{row, fmt.Sprintf(format, args...), weight})
-}
-
 // look says what one row means for the record.
 func (l *life) look(i int) {
 	row := &l.run.Rows[i]
@@ -67,7 +63,7 @@ func (l *life) look(i int) {
 		l.process(i, row)
 		return
 	case Broken:
-		l.add(i, vital, "broken: %s %s", row.Name, row.Text)
+		l.story.add(i, vital, "broken: %s %s", row.Name, row.Text)
 		return
 	}
 	for k := range row.Parts {
@@ -91,18 +87,18 @@ func (l *life) told(i int, row *Row, p *Part) {
 		}
 		l.leader = p.Leader
 		if l.born {
-			l.add(i, weight, "the controller on %s: %s", row.Place.Words(), row.Text)
+			l.story.add(i, weight, "the controller on %s: %s", row.Place.Words(), row.Text)
 		}
 	case Recv:
 		if (row.Name == "ReplicaFetch" || row.Name == "ReplicaProgress") && p.Flushed > l.offset && l.leading(row.Place) && l.has[row.Place] {
 			if at := [2]Place{row.Place, row.Peer}; !l.heard[at] {
 				l.heard[at] = true
-				l.add(i, usual, "%s hears that %s has flushed up to %d", row.Place.Words(), row.Peer.Words(), p.Flushed)
+				l.story.add(i, usual, "%s hears that %s has flushed up to %d", row.Place.Words(), row.Peer.Words(), p.Flushed)
 			}
 		}
 	case Reply:
 		if row.Name == "ProduceReply" && p.Code == "" && p.Covers(l.id, l.offset) {
-			l.add(i, vital, "%s acknowledges it to %s, offsets [%d, %d)", row.Place.Words(), row.Peer.Words(), p.From, p.To)
+			l.story.add(i, vital, "%s acknowledges it to %s, offsets [%d, %d)", row.Place.Words(), row.Peer.Words(), p.From, p.To)
 		}
 	case Done:
 		l.client(i, row, p)
@@ -123,17 +119,17 @@ func (l *life) log(i int, row *Row, p *Part) {
 	case Flushed:
 		if p.Flushed > l.offset && l.has[at] && !l.safe[at] {
 			l.safe[at] = true
-			l.add(i, usual, "%s has flushed it: its log is durable up to %d", at.Words(), p.Flushed)
+			l.story.add(i, usual, "%s has flushed it: its log is durable up to %d", at.Words(), p.Flushed)
 		}
 	case Truncate:
 		if p.From <= l.offset && l.has[at] {
 			l.lose(at)
-			l.add(i, vital, "%s cuts its log at %d and drops it", at.Words(), p.From)
+			l.story.add(i, vital, "%s cuts its log at %d and drops it", at.Words(), p.From)
 		}
 	case Reset, Delete:
 		if l.has[at] {
 			l.lose(at)
-			l.add(i, vital, "%s empties its log and drops it", at.Words())
+			l.story.add(i, vital, "%s empties its log and drops it", at.Words())
 		}
 	case Trim:
 		if p.From > l.offset && l.has[at] {
@@ -142,7 +138,7 @@ func (l *life) log(i int, row *Row, p *Part) {
 				weight = major
 			}
 			l.retired = true
-			l.add(i, weight, "%s moves its log start to %d: it is retired", at.Words(), p.From)
+			l.story.add(i, weight, "%s moves its log start to %d: it is retired", at.Words(), p.From)
 		}
 	}
 }
@@ -168,12 +164,12 @@ func (l *life) appended(i int, row *Row, p *Part) {
 	}
 	if l.born && p.Epoch != l.epoch {
 		l.lose(at)
-		l.add(i, major, "%s appends another record in its place%s: offsets [%d, %d), epoch %d", at.Words(), from, p.From, p.To, p.Epoch)
+		l.story.add(i, major, "%s appends another record in its place%s: offsets [%d, %d), epoch %d", at.Words(), from, p.From, p.To, p.Epoch)
 		return
 	}
 	l.born, l.epoch, l.has[at] = true, p.Epoch, true
 	delete(l.safe, at)
-	l.add(i, major, "%s appends it%s: offsets [%d, %d), epoch %d", at.Words(), from, p.From, p.To, p.Epoch)
+	l.story.add(i, major, "%s appends it%s: offsets [%d, %d), epoch %d", at.Words(), from, p.From, p.To, p.Epoch)
 }
 
 // request tells of the request that brought the record.
@@ -184,7 +180,7 @@ func (l *life) request(i int) {
 	}
 	l.asks[call] = true
 	c := &l.run.Rows[call]
-	l.add(int(call), usual, "%s sends it to %s", c.Place.Words(), c.Peer.Words())
+	l.story.add(int(call), usual, "%s sends it to %s", c.Place.Words(), c.Peer.Words())
 }
 
 // stands is how a replica stands after a step.
@@ -211,11 +207,11 @@ func (l *life) stands(i int, row *Row, p *Part) {
 				delete(l.heard, pair)
 			}
 		}
-		l.add(i, weight, "%s leads in epoch %d, %s: log [%d, %d), high watermark %d", at.Words(), p.Epoch, with, p.Start, p.End, p.High)
+		l.story.add(i, weight, "%s leads in epoch %d, %s: log [%d, %d), high watermark %d", at.Words(), p.Epoch, with, p.Start, p.End, p.High)
 	}
 	if p.High > l.offset && !l.committed && l.has[at] {
 		l.committed = true
-		l.add(i, vital, "%s moves the high watermark to %d: it is committed (in sync: %v)", at.Words(), p.High, p.Nodes)
+		l.story.add(i, vital, "%s moves the high watermark to %d: it is committed (in sync: %v)", at.Words(), p.High, p.Nodes)
 	}
 }
 
@@ -232,16 +228,16 @@ func (l *life) client(i int, row *Row, p *Part) {
 	case "publish":
 		if row.Begin >= 0 {
 			ask := &l.run.Rows[row.Begin]
-			l.add(int(row.Begin), major, "%s publishes it: %s", ask.Place.Words(), ask.Text)
+			l.story.add(int(row.Begin), major, "%s publishes it: %s", ask.Place.Words(), ask.Text)
 		}
-		l.add(i, major, "%s is told: %s", row.Place.Words(), row.Code)
+		l.story.add(i, major, "%s is told: %s", row.Place.Words(), row.Code)
 	case "poll", "request":
 		l.read++
 		weight := usual
 		if l.read > 2 {
 			weight = minor
 		}
-		l.add(i, weight, "%s is given it", row.Place.Words())
+		l.story.add(i, weight, "%s is given it", row.Place.Words())
 	}
 }
 
@@ -253,7 +249,7 @@ func (l *life) passes(i int, row *Row, p *Part) {
 		return
 	}
 	if to, ok := l.below[row.Place]; ok && l.born {
-		l.add(i, major, "%s is given the records [%d, %d), and was given those below %d before: it passes over it", row.Place.Words(), p.From, p.To, to)
+		l.story.add(i, major, "%s is given the records [%d, %d), and was given those below %d before: it passes over it", row.Place.Words(), p.From, p.To, to)
 	}
 	delete(l.below, row.Place)
 }
@@ -266,9 +262,9 @@ func (l *life) process(i int, row *Row) {
 		delete(l.leads, at)
 		switch {
 		case l.has[at] && !l.safe[at]:
-			l.add(i, major, "%s ends (%s) before it has flushed it", at.Words(), row.Name)
+			l.story.add(i, major, "%s ends (%s) before it has flushed it", at.Words(), row.Name)
 		case l.has[at]:
-			l.add(i, usual, "%s ends (%s); it is durable there", at.Words(), row.Name)
+			l.story.add(i, usual, "%s ends (%s); it is durable there", at.Words(), row.Name)
 		}
 	case Found:
 		p := row.Part(l.id)
@@ -280,15 +276,15 @@ func (l *life) process(i int, row *Row) {
 			return
 		case p.End <= l.offset:
 			l.lose(at)
-			l.add(i, vital, "%s recovers without it: its log ends at %d%s", at.Words(), p.End, damaged(row))
+			l.story.add(i, vital, "%s recovers without it: its log ends at %d%s", at.Words(), p.End, damaged(row))
 		default:
 			l.safe[at] = true
-			l.add(i, usual, "%s recovers with it: log [%d, %d)%s", at.Words(), p.Start, p.End, damaged(row))
+			l.story.add(i, usual, "%s recovers with it: log [%d, %d)%s", at.Words(), p.Start, p.End, damaged(row))
 		}
 	case Start:
 		if l.has[at] && !l.recovers(i) {
 			l.lose(at)
-			l.add(i, vital, "%s comes back without its log", at.Words())
+			l.story.add(i, vital, "%s comes back without its log", at.Words())
 		}
 	}
 }

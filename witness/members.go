@@ -15,7 +15,7 @@ func (r *Run) Members(s Subject) *Story {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		add := func(weight int, format string, args ...any) {
-			story.Steps = append(story.Steps, Step{i, fmt.Sprintf(format, args...), weight})
+			story.add(i, weight, format, args...)
 		}
 		switch {
 		case row.What == Broken:

@@ -31,22 +31,22 @@ func (r *Run) inGroup(title string, s Subject) *Story {
 		row := &r.Rows[i]
 		switch {
 		case in[row.Place] && row.lives():
-			g.add(i, min(g.owning, usual), "%s", r.Say(i))
+			g.story.add(i, min(g.owning, usual), "%s", r.Say(i))
 		case row.What == Broken:
-			g.add(i, vital, "%s", r.Say(i))
+			g.story.add(i, vital, "%s", r.Say(i))
 		case row.What == Recv && row.Name == "WriteMarkers":
 			g.marked(i, row)
 		case row.What == Reply && row.Name == "EndTransactionReply" && slices.Contains(g.transactional, row.Transactional):
-			g.add(i, usual, "%s answers %s, which wants the transaction of %q to %s: %s", row.Place.Words(), row.Peer.Words(), row.Transactional, ended(r.Rows[max(0, row.Begin)].Text), ok(row.Code))
+			g.story.add(i, usual, "%s answers %s, which wants the transaction of %q to %s: %s", row.Place.Words(), row.Peer.Words(), row.Transactional, ended(r.Rows[max(0, row.Begin)].Text), ok(row.Code))
 		case row.Group != s.Group:
 		case row.What == Reply && row.Name == "DeleteGroupReply":
-			g.add(i, major, "%s answers %s, which wants the group to be deleted: %s", row.Place.Words(), row.Peer.Words(), ok(row.Code))
+			g.story.add(i, major, "%s answers %s, which wants the group to be deleted: %s", row.Place.Words(), row.Peer.Words(), ok(row.Code))
 		default:
 			before := len(g.story.Steps)
 			g.owned(i, row)
 			if s.Member != "" && row.What == Reply && row.Name == "GroupHeartbeatReply" {
 				if now := r.beat(row, g.said); now != "" && before == len(g.story.Steps) {
-					g.add(i, minor, "%s", now)
+					g.story.add(i, minor, "%s", now)
 				}
 			}
 			if p := row.Part(s.Partition); p != nil {
@@ -73,19 +73,15 @@ type grouping struct {
 	refusals         refusals
 }
 
-func (g *grouping) add(row, weight int, format string, args ...any) {
-	g.story.Steps = append(g.story.Steps, Step{row, fmt.Sprintf(format, args...), weight})
-}
-
 // owned tells who is given the partition, and who says that it has it.
 func (g *grouping) owned(i int, row *Row) {
 	named := row.Part(g.about.Partition) != nil
 	switch {
 	case row.What == Request && row.Name == "GroupHeartbeat" && named != g.holds[row.Peer]:
 		if named {
-			g.add(i, g.owning, "%s tells %s, the coordinator, that it has it", row.Peer.Words(), row.Place.Words())
+			g.story.add(i, g.owning, "%s tells %s, the coordinator, that it has it", row.Peer.Words(), row.Place.Words())
 		} else if strings.Contains(row.Text, "Full:true") {
-			g.add(i, g.owning, "%s tells %s, the coordinator, that it does not have it any more", row.Peer.Words(), row.Place.Words())
+			g.story.add(i, g.owning, "%s tells %s, the coordinator, that it does not have it any more", row.Peer.Words(), row.Place.Words())
 		} else {
 			return
 		}
@@ -93,12 +89,12 @@ func (g *grouping) owned(i int, row *Row) {
 	case row.What == Reply && row.Name == "GroupHeartbeatReply" && strings.Contains(row.Text, "Assigned:true") && named != g.given[row.Peer]:
 		g.given[row.Peer] = named
 		if named {
-			g.add(i, g.owning, "%s assigns it to %s", row.Place.Words(), row.Peer.Words())
+			g.story.add(i, g.owning, "%s assigns it to %s", row.Place.Words(), row.Peer.Words())
 		} else {
-			g.add(i, g.owning, "%s takes it from %s", row.Place.Words(), row.Peer.Words())
+			g.story.add(i, g.owning, "%s takes it from %s", row.Place.Words(), row.Peer.Words())
 		}
 	case row.What == Told && named:
-		g.add(i, min(g.owning, usual), "%s is told: %s", row.Place.Words(), row.Text)
+		g.story.add(i, min(g.owning, usual), "%s is told: %s", row.Place.Words(), row.Text)
 	}
 }
 
@@ -111,7 +107,7 @@ func (g *grouping) told(i int, row *Row, p *Part) {
 		if g.about.Offset >= 0 && p.From <= g.about.Offset && g.about.Offset < p.To {
 			weight = vital
 		}
-		g.add(i, weight, "%s is given the records [%d, %d)", row.Place.Words(), p.From, p.To)
+		g.story.add(i, weight, "%s is given the records [%d, %d)", row.Place.Words(), p.From, p.To)
 	case row.What != Reply:
 	case row.Name == "CommitOffsetsReply":
 		g.refusals.add(g.story, Step{i, fmt.Sprintf("%s answers the commit of %d by %s: %s", row.Place.Words(), p.From, row.Peer.Words(), code), g.passes(p, code)}, code != "ok")
@@ -124,9 +120,9 @@ func (g *grouping) told(i int, row *Row, p *Part) {
 			row.Place.Words(), row.Peer.Words(), p.From, row.Transactional, titled(who), code)
 		g.refusals.add(g.story, Step{i, text, g.passes(p, code)}, code != "ok")
 	case row.Name == "FetchOffsetsReply":
-		g.add(i, g.standing, "%s tells %s the position %d: %s", row.Place.Words(), row.Peer.Words(), p.From, code)
+		g.story.add(i, g.standing, "%s tells %s the position %d: %s", row.Place.Words(), row.Peer.Words(), p.From, code)
 	case row.Name == "DeleteOffsetsReply":
-		g.add(i, major, "%s answers %s, which wants the position to be deleted: %s", row.Place.Words(), row.Peer.Words(), code)
+		g.story.add(i, major, "%s answers %s, which wants the position to be deleted: %s", row.Place.Words(), row.Peer.Words(), code)
 	}
 }
 
@@ -158,7 +154,7 @@ func (g *grouping) marked(i int, row *Row) {
 		}
 		for k := range row.Parts {
 			if g.run.Topic(row.Parts[k].ID.Topic) == g.run.Offsets {
-				g.add(i, major, "%s hears from %s how the transaction of producer %s has ended: %s", row.Place.Words(), row.Peer.Words(), idOf(who), ended(row.Text))
+				g.story.add(i, major, "%s hears from %s how the transaction of producer %s has ended: %s", row.Place.Words(), row.Peer.Words(), idOf(who), ended(row.Text))
 				return
 			}
 		}

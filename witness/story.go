@@ -27,6 +27,11 @@ type Story struct {
 	unwritten bool // it is about a record that never was
 }
 
+// add tells what a row means.
+func (s *Story) add(row, weight int, format string, args ...any) {
+	s.Steps = append(s.Steps, Step{row, fmt.Sprintf(format, args...), weight})
+}
+
 // Longest is how many lines a story has at most.
 const Longest = 24
 

@@ -29,33 +29,29 @@ type transacting struct {
 	refusals  refusals
 }
 
-func (t *transacting) add(row, weight int, format string, args ...any) {
-	t.story.Steps = append(t.story.Steps, Step{row, fmt.Sprintf(format, args...), weight})
-}
-
 func (t *transacting) look(i int) {
 	row := &t.run.Rows[i]
 	switch {
 	case row.What == Broken:
-		t.add(i, vital, "%s", t.run.Say(i))
+		t.story.add(i, vital, "%s", t.run.Say(i))
 	case (row.What == ClientDown || row.What == ClientPause || row.What == ClientWake) && t.users[row.Place]:
-		t.add(i, usual, "%s", t.run.Say(i))
+		t.story.add(i, usual, "%s", t.run.Say(i))
 	case row.What == Append:
 		t.appends(i, row)
 	case row.What == Send && row.Name == "WriteMarkers":
 		if who := producerIn(row.Text); t.has(who) {
-			t.add(i, usual, "%s asks %s to write markers of producer %s: %s in%s", row.Place.Words(), row.Peer.Words(), who, ended(row.Text), t.run.parts(row))
+			t.story.add(i, usual, "%s asks %s to write markers of producer %s: %s in%s", row.Place.Words(), row.Peer.Words(), who, ended(row.Text), t.run.parts(row))
 		}
 	case row.Transactional != t.id:
 	case row.What == Ask:
 		t.users[row.Place] = true
-		t.add(i, usual, "%s: %s", row.Place.Words(), row.Text)
+		t.story.add(i, usual, "%s: %s", row.Place.Words(), row.Text)
 	case row.What == Done:
-		t.add(i, usual, "%s is told: %s", row.Place.Words(), row.Text)
+		t.story.add(i, usual, "%s is told: %s", row.Place.Words(), row.Text)
 	case row.What == Request && row.Name == "EndTransaction":
-		t.add(i, usual, "%s asks %s to %s that of producer %s", row.Peer.Words(), row.Place.Words(), ended(row.Text), producerIn(row.Text))
+		t.story.add(i, usual, "%s asks %s to %s that of producer %s", row.Peer.Words(), row.Place.Words(), ended(row.Text), producerIn(row.Text))
 	case row.What == Recv && row.Name == "AddToTransaction":
-		t.add(i, minor, "%s asks %s, the coordinator, to make it a part:%s", row.Peer.Words(), row.Place.Words(), t.run.parts(row))
+		t.story.add(i, minor, "%s asks %s, the coordinator, to make it a part:%s", row.Peer.Words(), row.Place.Words(), t.run.parts(row))
 	case row.What == Reply:
 		t.answers(i, row)
 	}
@@ -100,7 +96,7 @@ func (t *transacting) answers(i int, row *Row) {
 	case "CommitTransactionOffsetsReply":
 		t.refusals.add(t.story, Step{i, fmt.Sprintf("%s takes positions of group %q from %s: %s%s", row.Place.Words(), row.Group, row.Peer.Words(), ok(row.Code), t.run.parts(row)), usual}, row.Code != "")
 	case "ProduceReply":
-		t.add(i, minor, "%s answers %s, which sent records:%s", row.Place.Words(), row.Peer.Words(), t.run.parts(row))
+		t.story.add(i, minor, "%s answers %s, which sent records:%s", row.Place.Words(), row.Peer.Words(), t.run.parts(row))
 	}
 }
 
@@ -118,7 +114,7 @@ func (t *transacting) appends(i int, row *Row) {
 			continue
 		}
 		t.marked[place+m[3]] = true
-		t.add(i, major, "%s writes the marker at %s: %s, and producer %s goes on with epoch %s", row.Place.Words(), place, m[4], m[2], m[3])
+		t.story.add(i, major, "%s writes the marker at %s: %s, and producer %s goes on with epoch %s", row.Place.Words(), place, m[4], m[2], m[3])
 	}
 }
 
