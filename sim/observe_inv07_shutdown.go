@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/tamarack-mq/tamarack/core/controller"
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
@@ -20,17 +21,22 @@ type goneInOrder struct {
 
 // heardBy is what a controller has heard in one office.
 type heardBy struct {
-	office office
-	of     map[message.NodeID]leaver
+	office  office
+	session message.Duration // that it goes by
+	of      map[message.NodeID]leaver
 }
 
 // leaver is what a controller has heard of one run of a broker since it decides.
 type leaver struct {
-	epoch    message.BrokerEpoch
-	deadline message.Time // until then it counts as alive
-	silent   bool         // it did not for a time
-	asks     message.Time // when it asked for leave first; 0: it has not
+	epoch  message.BrokerEpoch
+	last   message.Time     // when it was heard of
+	within message.Duration // it counts as alive for so long after that: the shortest session since
+	silent bool             // it did not for a time
+	asks   message.Time     // when it asked for leave first; 0: it has not
 }
+
+// deadline is when it counts as dead, at the earliest.
+func (l *leaver) deadline() message.Time { return l.last.Add(l.within) }
 
 // runOfBroker is a run of a broker, in service or not.
 type runOfBroker struct {
@@ -47,13 +53,17 @@ func (*goneInOrder) Invariant() string { return "INV-7" }
 func (*goneInOrder) Looks() scope { return ofSessions | ofImages }
 
 func (o *goneInOrder) Stepped(w *World, n *Node, in effect.Input, out []effect.Effect) {
+	boss := decides(n)
+	if boss != nil {
+		o.settles(officeOf(n), boss.Session())
+	}
 	if received, ok := in.(effect.Received); ok {
 		switch m := received.Msg.(type) {
 		case *message.BrokerHeartbeatReply:
 			o.leaves(w, n, m, out)
 		case *message.BrokerHeartbeat:
-			if c := n.Core(); c != nil && c.Controller() != nil && c.Controller().Active() && received.From == m.Node {
-				o.hears(officeOf(n), n.clock.now(w.now).Mono, c.Controller().Session(), c.Controller().View().Flying, m)
+			if boss != nil && received.From == m.Node {
+				o.hears(officeOf(n), n.clock.now(w.now).Mono, boss.Session(), boss.View().Flying, m)
 			}
 		}
 	}
@@ -72,12 +82,20 @@ func (o *goneInOrder) Stepped(w *World, n *Node, in effect.Input, out []effect.E
 	}
 }
 
+// decides is the controller on a node, if it is the active one as far as it knows.
+func decides(n *Node) *controller.Controller {
+	if c := n.Core(); c != nil && c.Controller() != nil && c.Controller().Active() {
+		return c.Controller()
+	}
+	return nil
+}
+
 // decider is what the controller has heard that decides: nil when several say that they
 // do, as one who was deposed may not know it yet.
 func (o *goneInOrder) decider(w *World) *heardBy {
 	var one *Node
 	for _, n := range w.nodes[1:] {
-		if c := n.Core(); c != nil && c.Controller() != nil && c.Controller().Active() {
+		if decides(n) != nil {
 			if one != nil {
 				return nil
 			}
@@ -93,13 +111,28 @@ func (o *goneInOrder) decider(w *World) *heardBy {
 	return nil
 }
 
+// settles takes in what session a controller goes by. A shorter one holds for those that
+// were heard of under a longer one, too, and from when it was settled: not before that
+// time after they were heard of.
+func (o *goneInOrder) settles(by office, session message.Duration) {
+	h := o.heard[by.node]
+	if h == nil || h.office != by || h.session == session {
+		return
+	}
+	for node, l := range h.of {
+		l.within = min(l.within, session)
+		h.of[node] = l
+	}
+	h.session = session
+}
+
 // hears takes in that a controller got a heartbeat. The first one of a run says nothing
 // when a decision is under way behind it, which might be to take the broker out of
 // service; if it asks for leave then, nothing is judged of that run.
 func (o *goneInOrder) hears(by office, now message.Time, session message.Duration, deciding bool, m *message.BrokerHeartbeat) {
 	h := o.heard[by.node]
 	if h == nil || h.office != by {
-		h = &heardBy{by, map[message.NodeID]leaver{}}
+		h = &heardBy{by, session, map[message.NodeID]leaver{}}
 		if o.heard == nil {
 			o.heard = map[int32]*heardBy{}
 		}
@@ -114,10 +147,10 @@ func (o *goneInOrder) hears(by office, now message.Time, session message.Duratio
 			return
 		}
 		l = leaver{epoch: m.Epoch, silent: deciding}
-	case now >= l.deadline:
+	case now >= l.deadline():
 		l.silent = true
 	}
-	l.deadline = now.Add(session)
+	l.last, l.within = now, session
 	if m.WantShutdown && l.asks == 0 {
 		l.asks = now
 	}
@@ -136,7 +169,7 @@ func (o *goneInOrder) serves(w *World, b *message.BrokerChange, by *heardBy, now
 		return
 	}
 	l := by.of[b.Node]
-	if l.epoch != b.Epoch || l.asks == 0 || l.silent || now >= l.deadline || now >= l.asks.Add(leaveGrace) {
+	if l.epoch != b.Epoch || l.asks == 0 || l.silent || now >= l.deadline() || now >= l.asks.Add(leaveGrace) {
 		return
 	}
 	w.fail("INV-7", by.office.node, "a broker that leaves is not waited for", "node %d, which leads the controllers, takes node %d out of service %d ms after that one asked for leave to shut down, and has heard of it all the while: it was to wait for %d ms", by.office.node, b.Node, now.Sub(l.asks)/message.Millisecond, leaveGrace/message.Millisecond)

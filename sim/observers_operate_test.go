@@ -188,26 +188,33 @@ func TestADrainToFewerRacksThanThereAreIsRefused(t *testing.T) {
 func TestABrokerThatLeavesIsWaitedFor(t *testing.T) {
 	const ms = message.Time(message.Millisecond)
 	for name, c := range map[string]struct {
-		beats  []message.Time // asking for leave
-		busy   bool           // with a decision
-		other  bool           // decides, or may
-		gone   message.Time   // out of service by then
+		beats  []message.Time   // asking for leave
+		busy   bool             // with a decision
+		other  bool             // decides, or may
+		gone   message.Time     // out of service by then
+		settle message.Duration // that a session shall be of now; 0: as before
 		refuse string
 	}{
-		"at once":             {beats: []message.Time{100 * ms, 600 * ms}, gone: 700 * ms, refuse: "takes node 2 out of service 600 ms after that one asked"},
-		"before its time":     {beats: []message.Time{100 * ms, 1600 * ms, 3000 * ms, 4500 * ms}, gone: 5000 * ms, refuse: "it was to wait for 5000 ms"},
-		"when its time is up": {beats: []message.Time{100 * ms, 1600 * ms, 3000 * ms, 4500 * ms}, gone: 5100 * ms},
-		"silent":              {beats: []message.Time{100 * ms, 600 * ms}, gone: 2600 * ms},
-		"silent for a while":  {beats: []message.Time{100 * ms, 600 * ms, 3000 * ms}, gone: 3100 * ms},
-		"under another":       {beats: []message.Time{100 * ms, 600 * ms}, gone: 700 * ms, other: true},
-		"decided before":      {beats: []message.Time{100 * ms}, busy: true, gone: 110 * ms},
-		"unheard":             {gone: 700 * ms},
+		"at once":                            {beats: []message.Time{100 * ms, 600 * ms}, gone: 700 * ms, refuse: "takes node 2 out of service 600 ms after that one asked"},
+		"before its time":                    {beats: []message.Time{100 * ms, 1600 * ms, 3000 * ms, 4500 * ms}, gone: 5000 * ms, refuse: "it was to wait for 5000 ms"},
+		"when its time is up":                {beats: []message.Time{100 * ms, 1600 * ms, 3000 * ms, 4500 * ms}, gone: 5100 * ms},
+		"silent":                             {beats: []message.Time{100 * ms, 600 * ms}, gone: 2600 * ms},
+		"silent for a while":                 {beats: []message.Time{100 * ms, 600 * ms, 3000 * ms}, gone: 3100 * ms},
+		"under another":                      {beats: []message.Time{100 * ms, 600 * ms}, gone: 700 * ms, other: true},
+		"decided before":                     {beats: []message.Time{100 * ms}, busy: true, gone: 110 * ms},
+		"unheard":                            {gone: 700 * ms},
+		"a session is shorter, and over":     {beats: []message.Time{100 * ms, 600 * ms}, settle: message.Second, gone: 1600 * ms},
+		"a session is shorter, and not over": {beats: []message.Time{100 * ms, 600 * ms}, settle: message.Second, gone: 1500 * ms, refuse: "takes node 2 out of service 1400 ms after"},
+		"a session is longer":                {beats: []message.Time{100 * ms, 600 * ms}, settle: 9 * message.Second, gone: 2600 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, o := newStage(t), &goneInOrder{}
 			o.serves(s.World, &message.BrokerChange{Node: 2, Epoch: 7}, nil, 0)
 			for _, at := range c.beats {
 				o.hears(office{1, 1, 1}, at, 2*message.Second, c.busy, &message.BrokerHeartbeat{Node: 2, Epoch: 7, WantShutdown: true})
+			}
+			if c.settle > 0 {
+				o.settles(office{1, 1, 1}, c.settle)
 			}
 			by := o.heard[1]
 			if c.other {
