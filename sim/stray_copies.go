@@ -9,7 +9,7 @@ import (
 
 // strayCopy lets a leader hear, now and then, behind a message of a follower one of
 // before: a fetch that comes twice, one that its follower sent before this one, or in a
-// session before; how far an earlier run of it had flushed, and how far this one had under
+// session before, be it the one that opened that; how far an earlier run of it had flushed, and how far this one had under
 // an earlier leader, with logs that were longer then.
 //
 // It is judged on the spot (INV-22): the leader may say that it does not take it, and
@@ -80,6 +80,10 @@ func ofBefore(m message.Message, turn int) (old message.Message, what string) {
 		case turn%3 == 1 && m.Sequence > 1: // the first one opens a session, if there is none
 			fetch.Sequence--
 			return &fetch, "an earlier fetch"
+		case turn%6 == 2 && len(m.Partitions) > 0: // else its own session may be over already, and any opens one
+			fetch.Session--
+			fetch.Sequence = 0
+			return &fetch, "the fetch that opened an earlier session"
 		case turn%3 == 2 && m.Sequence > 0:
 			fetch.Session--
 			return &fetch, "a fetch of an earlier session"

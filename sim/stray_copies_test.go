@@ -20,9 +20,13 @@ func TestMessagesOfBeforeAreOfBefore(t *testing.T) {
 		require.Equal(t, &want, old)
 	}
 	first := &message.ReplicaFetch{BrokerEpoch: 7, Session: 70, Partitions: []message.ReplicaFetchPartition{{ID: part}}}
-	for turn := range 3 {
+	for _, turn := range []int{0, 1, 5} {
 		old, _ := ofBefore(first, turn)
 		require.Equal(t, first, old, "nothing comes before the first")
+	}
+	for _, m := range []*message.ReplicaFetch{first, {BrokerEpoch: 7, Session: 70, Sequence: 3, Partitions: first.Partitions}} {
+		old, _ := ofBefore(m, 2)
+		require.Equal(t, &message.ReplicaFetch{BrokerEpoch: 7, Session: 69, Partitions: first.Partitions}, old, "but of a session before")
 	}
 	old, _ := ofBefore(&message.ReplicaFetch{BrokerEpoch: 7, Session: 70}, 1)
 	require.Nil(t, old)
