@@ -22,6 +22,8 @@ func (s *search) plain() (helped bool) {
 			setInt(func(p *sim.Plan) *int { return &client(p).Dawdle }, 0),
 			setInt(func(p *sim.Plan) *int { return &client(p).Retry }, 0),
 			setInt(func(p *sim.Plan) *int { return &client(p).Leave }, 0),
+			setInt(func(p *sim.Plan) *int { return &client(p).Quit }, 0),
+			func(p *sim.Plan) bool { was := client(p).Sift; client(p).Sift = false; return was },
 			func(p *sim.Plan) bool { was := client(p).Limit; client(p).Limit = 0; return was > 0 },
 			func(p *sim.Plan) bool { was := client(p).Instance; client(p).Instance = ""; return was != "" },
 			func(p *sim.Plan) bool {

@@ -15,6 +15,7 @@ import (
 type worker struct {
 	member
 	transacting
+	sifting
 	work []client.Delivery // polled, and not part of a transaction yet
 	// before is work as it was before the present transaction took some of it: count
 	// records. Who tries again takes the same, whoever owns their partitions now.
@@ -59,6 +60,9 @@ func (k *worker) act(u *user, arg uint64) {
 func (k *worker) most(u *user) int {
 	if u.world.phase >= draining {
 		return u.takes() // it must come to the end now
+	}
+	if k.sifting.most > 0 {
+		return k.sifting.most
 	}
 	return int(u.random.Between(1, 30))
 }
@@ -212,18 +216,23 @@ func (k *worker) transacted(u *user, so course) {
 			k.transacted(u, k.finish(u, false))
 			return
 		}
-		count := 0
+		count := k.part(u, k.work)
 		if k.transacting.now.attempt.Repeats() {
 			count = k.count
-		} else if u.random.OneIn(5) {
+		} else if count == 0 && u.random.OneIn(5) {
 			count = int(u.random.Between(1, 10))
 		}
 		k.process(u, count)
 		k.later(u, k.lingers(u), scriptEnds)
 		return
+	case committed:
+		if len(k.work) == 0 {
+			k.sifting.most = 0
+		}
 	case again:
 		k.work, k.same = k.before, true
 	case undone:
+		k.looks(u, k.before)
 		k.work, k.same = nil, false
 		u.world.history.Moment(history.Operation{
 			Client: int32(u.plan.ID), Session: u.session, Kind: history.Assigned, Error: history.ByRewind,

@@ -123,6 +123,7 @@ const (
 	markCommittedAgain
 	markLeft
 	markQuit
+	markSifted
 	markDiedAborting
 	markProducerFenced
 	markOutlivedLimit
@@ -256,6 +257,7 @@ var markNames = [marksEnd]string{
 	markCommittedAgain:        "a transaction that was tried again was committed",
 	markLeft:                  "a transaction was left before its begin or its commit was answered",
 	markQuit:                  "a client was closed while its commit was not answered",
+	markSifted:                "a worker that had gone back worked on one partition alone",
 	markDiedCommitting:        "a client died while its transaction was being committed",
 	markDiedAborting:          "a client died while its transaction was being aborted",
 	markProducerFenced:        "a producer was told that another has its transactional id",

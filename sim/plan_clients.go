@@ -91,6 +91,9 @@ type ClientPlan struct {
 	Retry int `json:"retry,omitempty"`
 	Leave int `json:"leave,omitempty"`
 	Quit  int `json:"quit,omitempty"`
+	// Sift lets a worker that has gone back poll as much as before, and make a
+	// transaction from the records of each partition, to find out which are at fault.
+	Sift bool `json:"sift,omitempty"`
 
 	// Seek is how many of a hundred polls of a member or reader come with a seek to
 	// some other place. Times lets who looks for times look for those that records

@@ -51,6 +51,7 @@ func newPlan(seed uint64, of family) *Plan {
 	drawStrangers(r.Split("strangers"), p)
 	drawUndoing(r.Split("undoing"), p)
 	drawQuits(r.Split("quits"), p)
+	drawSift(r.Split("sift"), p)
 	drawMisnamed(r.Split("misnamed"), p)
 	drawIdleProducers(r.Split("idle producers"), p)
 	drawLongKeys(r.Split("long keys"), p)
