@@ -69,7 +69,8 @@ func stuck(ops []history.Operation, committed []models.Log) []models.Violation {
 				Invariant: "INV-34", Anomaly: "stuck group",
 				Text: fmt.Sprintf("group %s stands at %d of %s-%d in the end, and has not got past the committed record %d",
 					group, at[log.Partition], log.Topic, log.Partition, last),
-				Ops: []int64{op},
+				Ops:   []int64{op},
+				About: models.About{Place: models.Place{TopicID: log.TopicID, Partition: log.Partition}, Offset: last, Group: group},
 			})
 		}
 	}

@@ -48,13 +48,13 @@ func (d *dossier) checkFetch(group string, at Place, h *offsetHistory, f positio
 	}
 	if !named && f.offset > h.given && !how.early && !d.passed(at, h, f.offset, how.committed) {
 		return []Violation{{"INV-24", "phantom", fmt.Sprintf(
-			"group %s was told %d for %s, which nobody committed and which lies beyond what it was given", group, f.offset, at), []int64{f.op.ID}}}
+			"group %s was told %d for %s, which nobody committed and which lies beyond what it was given", group, f.offset, at), []int64{f.op.ID}, ofGroup(group, at, f.offset)}}
 	}
 	for _, c := range h.commits {
 		if c.outcome == history.OK && c.offset > f.offset && c.known(f.op) < f.op.Invoke && c.from > newest && !h.turned(c.op, f) {
 			return []Violation{{"INV-24", "lost commit", fmt.Sprintf(
 				"group %s was told %d for %s after %d had been committed and acknowledged", group, f.offset, at, c.offset),
-				[]int64{c.op.ID, f.op.ID}}}
+				[]int64{c.op.ID, f.op.ID}, ofGroup(group, at, c.offset)}}
 		}
 	}
 	return nil
@@ -127,7 +127,8 @@ func interleaved(group string, at Place, h *offsetHistory) []Violation {
 			s := spans[order[i]]
 			return []Violation{{"INV-21", "two owners", fmt.Sprintf(
 				"group %s accepted a commit for %s from %s between two of %s in one epoch", group, at, c.op.Member, order[i].member),
-				[]int64{s.first.ID, c.op.ID, s.last.ID}}}
+				[]int64{s.first.ID, c.op.ID, s.last.ID},
+				About{Place: at, Offset: history.None, Group: group, Member: order[i].member}}}
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ func (d *dossier) notThere(p *partition) []Violation {
 		}
 		if there := p.final.at(r.Offset); there == nil || text(there.Value) != text(r.Value) {
 			return []Violation{{"INV-8", "uncommitted read", fmt.Sprintf(
-				"readers of committed records find %s at %s@%d at rest, and others do not", name(r.Value), p.place, r.Offset), nil}}
+				"readers of committed records find %s at %s@%d at rest, and others do not", name(r.Value), p.place, r.Offset), nil, ofRecord(p.place, r.Offset)}}
 		}
 	}
 	return nil
@@ -47,7 +47,7 @@ func (d *dossier) keptBack(p *partition) []Violation {
 		}
 		if next == len(list) || list[next].Offset != r.Offset {
 			return []Violation{{"INV-9", "kept back", fmt.Sprintf(
-				"%s at %s@%d belongs to no transaction, but readers of committed records do not find it at rest", name(r.Value), p.place, r.Offset), nil}}
+				"%s at %s@%d belongs to no transaction, but readers of committed records do not find it at rest", name(r.Value), p.place, r.Offset), nil, ofRecord(p.place, r.Offset)}}
 		}
 	}
 	return nil

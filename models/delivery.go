@@ -48,7 +48,7 @@ func delivery(d *dossier) []Violation {
 						word += "skipped poll"
 					}
 					found = append(found, Violation{"INV-9", word, fmt.Sprintf(
-						"client %d was given %s@%d where %d was due", op.Client, at, r.Offset, due), []int64{op.ID}})
+						"client %d was given %s@%d where %d was due", op.Client, at, r.Offset, due), []int64{op.ID}, ofRecord(at, due)})
 				}
 				due, known = r.Offset+1, true
 				if i+1 == len(op.Records) || op.Records[i+1].TopicID != at.TopicID || op.Records[i+1].Partition != at.Partition {
@@ -230,7 +230,7 @@ func (g *groupWork) note(d *dossier, op *history.Operation) {
 			g.wentOver(d, by, op, at, p.Offset)
 			if given, any := g.mine[by][at]; any && op.Member != "" && p.Offset > given && !g.passed(d, op.Group, at, given, p.Offset) {
 				g.beyond = append(g.beyond, Violation{"INV-26", "commit ahead", fmt.Sprintf(
-					"client %d committed %s@%d, but was given records below %d only", op.Client, at, p.Offset, given), []int64{op.ID}})
+					"client %d committed %s@%d, but was given records below %d only", op.Client, at, p.Offset, given), []int64{op.ID}, ofGroup(op.Group, at, p.Offset)})
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func (g *groupWork) skipped(d *dossier, group string) []Violation {
 			o := log.Records[i].Offset
 			if o >= first && o < min(committed, kept) && g.given[at].at(o) == 0 && !g.over(at, o) {
 				found = append(found, Violation{"INV-9", "skipped record", fmt.Sprintf(
-					"group %s has committed %s up to %d, but no member was given %d", group, at, committed, o), nil})
+					"group %s has committed %s up to %d, but no member was given %d", group, at, committed, o), nil, ofGroup(group, at, o)})
 				break
 			}
 		}
@@ -320,7 +320,7 @@ func (g *groupWork) repeated(d *dossier, group string) []Violation {
 		})
 		if twice >= 0 {
 			found = append(found, Violation{"INV-9", "repeated record", fmt.Sprintf(
-				"group %s reads at most once, but was given %s@%d %d times", group, at, twice, given.at(twice)), nil})
+				"group %s reads at most once, but was given %s@%d %d times", group, at, twice, given.at(twice)), nil, ofGroup(group, at, twice)})
 		}
 	}
 	return found

@@ -24,6 +24,7 @@ type Violation struct {
 	Anomaly   string // the field's word for it: "lost write", "duplicate", ...
 	Text      string // one plain sentence
 	Ops       []int64
+	About     About
 }
 
 // String is the violation in one line.

@@ -28,10 +28,10 @@ func durability(d *dossier) []Violation {
 			switch {
 			case r == nil:
 				found = append(found, Violation{"INV-1", "lost write", fmt.Sprintf(
-					"%s was acknowledged under acks=all at %s@%d, but the log at rest ends at %d", name(op.Value), at, op.Offset, p.final.End), []int64{op.ID}})
+					"%s was acknowledged under acks=all at %s@%d, but the log at rest ends at %d", name(op.Value), at, op.Offset, p.final.End), []int64{op.ID}, ofRecord(at, op.Offset)})
 			case !bytes.Equal(r.Value, op.Value):
 				found = append(found, Violation{"INV-1", "lost write", fmt.Sprintf(
-					"%s was acknowledged under acks=all at %s@%d, but %s stands there", name(op.Value), at, op.Offset, name(r.Value)), []int64{op.ID}})
+					"%s was acknowledged under acks=all at %s@%d, but %s stands there", name(op.Value), at, op.Offset, name(r.Value)), []int64{op.ID}, ofRecord(at, op.Offset)})
 			default:
 				found = append(found, same(op.Operation, r, at)...)
 			}
@@ -85,7 +85,7 @@ func same(op *history.Operation, r *history.Record, at Place) []Violation {
 		return nil
 	}
 	return []Violation{{"INV-36", "altered record", fmt.Sprintf(
-		"the %s of %s changed on the way to %s@%d", what, name(op.Value), at, r.Offset), []int64{op.ID}}}
+		"the %s of %s changed on the way to %s@%d", what, name(op.Value), at, r.Offset), []int64{op.ID}, ofRecord(at, r.Offset)}}
 }
 
 func equalOrBothNil(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
@@ -129,7 +129,7 @@ func differing(d *dossier) []Violation {
 		}
 		if first := p.seen.at(r.Offset); !bytes.Equal(first.Value, r.Value) {
 			found = append(found, Violation{"INV-3", "inconsistent offset", fmt.Sprintf(
-				"%s@%d was read as %s, but elsewhere as %s", at, r.Offset, name(r.Value), name(first.Value)), []int64{op.ID}})
+				"%s@%d was read as %s, but elsewhere as %s", at, r.Offset, name(r.Value), name(first.Value)), []int64{op.ID}, ofRecord(at, r.Offset)})
 		}
 	}
 	for i := range d.Operations {
@@ -161,7 +161,7 @@ func vanished(d *dossier, p *partition) []Violation {
 	}
 	slices.Sort(gone)
 	return []Violation{{"INV-8", "uncommitted read", fmt.Sprintf(
-		"%s at %s@%d was read, but the log at rest ends at %d", name(p.seen.at(gone[0]).Value), p.place, gone[0], p.final.End), nil}}
+		"%s at %s@%d was read, but the log at rest ends at %d", name(p.seen.at(gone[0]).Value), p.place, gone[0], p.final.End), nil, ofRecord(p.place, gone[0])}}
 }
 
 // uniqueness is INV-27: a record of an idempotent producer stands in the log
@@ -182,15 +182,28 @@ func uniqueness(d *dossier) []Violation {
 			}
 			if op.Idempotent && len(where) > 1 {
 				found = append(found, Violation{"INV-27", "duplicate", fmt.Sprintf(
-					"%s of an idempotent producer stands at %s@%d and again at %d", name(op.Value), at, where[0], where[1]), []int64{op.ID}})
+					"%s of an idempotent producer stands at %s@%d and again at %d", name(op.Value), at, where[0], where[1]), []int64{op.ID}, p.twice(where, op.Value)})
 			}
 			if op.Idempotent && op.Outcome == history.OK && len(where) > 0 && !slices.Contains(where, op.Offset) && !(lossy && loss.excuses(op.Operation)) {
 				found = append(found, Violation{"INV-10", "inconsistent offset", fmt.Sprintf(
-					"%s was answered with %s@%d but stands at %d", name(op.Value), at, op.Offset, where[0]), []int64{op.ID}})
+					"%s was answered with %s@%d but stands at %d", name(op.Value), at, op.Offset, where[0]), []int64{op.ID}, ofRecord(at, op.Offset)})
 			}
 		}
 	}
 	return append(found, doubleOffsets(d)...)
+}
+
+// twice is about a record that stands at several offsets: the last one at rest should not
+// be there.
+func (p *partition) twice(where []int64, value []byte) About {
+	if p.final != nil {
+		where = p.standsAt(where, value)
+	}
+	if len(where) == 0 { // none of them is left
+		return ofPlace(p.place)
+	}
+	last := len(where) - 1
+	return About{Place: p.place, Offset: where[last], Again: where[:last]}
 }
 
 // doubleOffsets is INV-3 from the producers' side: under acks=all no two of
@@ -206,7 +219,7 @@ func doubleOffsets(d *dossier) []Violation {
 			}
 			if other := given.at(op.Offset); other != nil {
 				found = append(found, Violation{"INV-3", "inconsistent offset", fmt.Sprintf(
-					"%s and %s were both acknowledged at %s@%d", name(other.Value), name(op.Value), at, op.Offset), []int64{other.ID, op.ID}})
+					"%s and %s were both acknowledged at %s@%d", name(other.Value), name(op.Value), at, op.Offset), []int64{other.ID, op.ID}, ofRecord(at, op.Offset)})
 			}
 			given.put(op.Offset, op.Operation)
 		}
@@ -231,10 +244,10 @@ func truth(d *dossier) []Violation {
 			switch op := s.op; {
 			case op == nil:
 				found = append(found, Violation{"INV-10", "phantom", fmt.Sprintf(
-					"%s at %s@%d was never sent", name(s.value), at, s.in(p)[0]), nil})
+					"%s at %s@%d was never sent", name(s.value), at, s.in(p)[0]), nil, ofRecord(at, s.in(p)[0])})
 			case op.Outcome == history.Failed:
 				found = append(found, Violation{"INV-10", "aborted read", fmt.Sprintf(
-					"%s failed (%s), but stands at %s@%d", name(op.Value), op.Error, at, s.in(p)[0]), []int64{op.ID}})
+					"%s failed (%s), but stands at %s@%d", name(op.Value), op.Error, at, s.in(p)[0]), []int64{op.ID}, ofRecord(at, s.in(p)[0])})
 			}
 		}
 	}

@@ -78,16 +78,16 @@ func (h *offsetHistory) told(group string, at Place, f positioned) []Violation {
 			if c := &h.commits[i]; is(c.offset) && c.op.Invoke <= f.op.Return {
 				return []Violation{{"INV-25", "position of an aborted transaction", fmt.Sprintf(
 					"group %s was told %d for %s, which only transactions that were not committed have named, %d the first", group, f.offset, at, c.op.Transaction),
-					[]int64{c.op.ID, f.op.ID}}}
+					[]int64{c.op.ID, f.op.ID}, ofGroup(group, at, f.offset)}}
 			}
 		}
 		return []Violation{{"INV-24", "phantom", fmt.Sprintf(
-			"group %s was told %d for %s, which nobody committed", group, f.offset, at), []int64{f.op.ID}}}
+			"group %s was told %d for %s, which nobody committed", group, f.offset, at), []int64{f.op.ID}, ofGroup(group, at, f.offset)}}
 	}
 	if lost != nil {
 		return []Violation{{"INV-24", "lost commit", fmt.Sprintf(
 			"group %s was told %d for %s after %d had been committed with transaction %d", group, f.offset, at, lost.offset, lost.op.Transaction),
-			[]int64{lost.op.ID, f.op.ID}}}
+			[]int64{lost.op.ID, f.op.ID}, ofGroup(group, at, lost.offset)}}
 	}
 	return nil
 }
@@ -211,11 +211,11 @@ func (d *dossier) begins(since, poll *history.Operation, at Place, first int64) 
 	case c.offset > first:
 		return []Violation{{"INV-24", "given again", fmt.Sprintf(
 			"group %s had committed %s up to %d with transaction %d, but client %d was then given %d", poll.Group, at, c.offset, c.op.Transaction, poll.Client, first),
-			[]int64{c.op.ID, since.ID, poll.ID}}}
+			[]int64{c.op.ID, since.ID, poll.ID}, ofGroup(poll.Group, at, c.offset)}}
 	}
 	return []Violation{{"INV-9", "skipped record", fmt.Sprintf(
 		"group %s had committed %s up to %d with transaction %d, but client %d was given %d next, and %d was due before", poll.Group, at, c.offset, c.op.Transaction,
-		poll.Client, first, lowest-1), []int64{c.op.ID, since.ID, poll.ID}}}
+		poll.Client, first, lowest-1), []int64{c.op.ID, since.ID, poll.ID}, ofGroup(poll.Group, at, lowest-1)}}
 }
 
 // before is the record before an offset that is in the log; nil: there is none.
@@ -237,7 +237,7 @@ func (d *dossier) reset(since, op *history.Operation, at Place) []Violation {
 	if c := h.contradicts(since, op.Return, func(offset int64) bool { return offset < p.final.Start }); c != nil {
 		return []Violation{{"INV-24", "lost commit", fmt.Sprintf(
 			"group %s had committed %s up to %d with transaction %d, but client %d began as if nothing were", op.Group, at, c.offset, c.op.Transaction, op.Client),
-			[]int64{c.op.ID, since.ID, op.ID}}}
+			[]int64{c.op.ID, since.ID, op.ID}, ofGroup(op.Group, at, c.offset)}}
 	}
 	return nil
 }

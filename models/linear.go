@@ -42,7 +42,7 @@ func linearizable(d *dossier) []Violation {
 		if !inTurn(calls) || len(calls) > 1 && len(calls) <= maxConfirmed &&
 			porcupine.CheckOperationsTimeout(logModel, logOperations(calls), linearTime) == porcupine.Illegal {
 			found = append(found, Violation{"INV-3", "not linearizable", fmt.Sprintf(
-				"appends and reads of %s fit into no order (%d operations)", at, len(calls)), nil})
+				"appends and reads of %s fit into no order (%d operations)", at, len(calls)), nil, ofPlace(at)})
 		}
 	}
 	for _, group := range d.groups {
@@ -54,12 +54,12 @@ func linearizable(d *dossier) []Violation {
 			if ops := ownerOperations(h); len(ops) > 1 && len(ops) <= maxLinear &&
 				porcupine.CheckOperationsTimeout(ownerModel, ops, linearTime) == porcupine.Illegal {
 				found = append(found, Violation{"INV-21", "not linearizable", fmt.Sprintf(
-					"the commits that group %s accepted for %s fit into no order of owners (%d operations)", group, at, len(ops)), nil})
+					"the commits that group %s accepted for %s fit into no order of owners (%d operations)", group, at, len(ops)), nil, ofGroup(group, at, history.None)})
 			}
 			if ops := offsetOperations(h); !d.shaken(group, at, h) && len(ops) > 1 && len(ops) <= maxLinear &&
 				porcupine.CheckOperationsTimeout(offsetModel, ops, linearTime) == porcupine.Illegal {
 				found = append(found, Violation{"INV-24", "not linearizable", fmt.Sprintf(
-					"commits and fetches of group %s for %s fit into no order (%d operations)", group, at, len(ops)), nil})
+					"commits and fetches of group %s for %s fit into no order (%d operations)", group, at, len(ops)), nil, ofGroup(group, at, history.None)})
 			}
 		}
 	}

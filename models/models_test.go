@@ -72,12 +72,13 @@ func (s *story) judged(final ...history.Record) []Violation {
 	})
 }
 
-// refuses says that the judges find exactly these anomalies.
+// refuses says that the judges find exactly these anomalies, and know what each is about.
 func refuses(t *testing.T, got []Violation, want ...string) {
 	t.Helper()
 	var names []string
 	for _, v := range got {
 		names = append(names, v.Invariant+" "+v.Anomaly)
+		require.True(t, v.About.Place.TopicID != 0 || v.About.Transaction != nil, "%v is about nothing", v)
 	}
 	require.Equal(t, want, names, "%v", got)
 }
@@ -150,7 +151,9 @@ func TestAReadOfWhatIsNeverCommittedIsSeen(t *testing.T) {
 func TestADuplicateIsSeen(t *testing.T) {
 	var s story
 	s.publish("a", 0, history.OK)
-	refuses(t, s.judged(record(0, "a"), record(1, "a")), "INV-27 duplicate")
+	got := s.judged(record(0, "a"), record(1, "a"))
+	refuses(t, got, "INV-27 duplicate")
+	require.Equal(t, About{Place: Place{TopicID: topic}, Offset: 1, Again: []int64{0}}, got[0].About)
 }
 
 func TestADuplicateWithoutIdempotenceIsNoFault(t *testing.T) {
@@ -176,7 +179,7 @@ func TestTheSameOffsetForTwoIsSeen(t *testing.T) {
 	b := s.publish("b", 0, history.OK)
 	b.Invoke = 1 // sent before the answer to the other
 	got := s.judged(record(0, "a"))
-	require.Contains(t, got, Violation{"INV-3", "inconsistent offset", `"a" and "b" were both acknowledged at 7/0@0`, []int64{0, 1}})
+	require.Contains(t, got, Violation{"INV-3", "inconsistent offset", `"a" and "b" were both acknowledged at 7/0@0`, []int64{0, 1}, ofRecord(Place{TopicID: topic}, 0)})
 }
 
 func TestAProducersOrderIsHeld(t *testing.T) {

@@ -46,7 +46,7 @@ func producerOrder(d *dossier) []Violation {
 			if before, any := last[by]; any && places(before)[0] > where[0] {
 				found = append(found, Violation{"INV-9", "non-monotonic send", fmt.Sprintf(
 					"client %d sent %s before %s, but they stand at %s@%d and %d", op.Client,
-					name(before.Value), name(op.Value), at, places(before)[0], where[0]), []int64{before.ID, op.ID}})
+					name(before.Value), name(op.Value), at, places(before)[0], where[0]), []int64{before.ID, op.ID}, ofRecord(at, places(before)[0])})
 			}
 			if op.Idempotent || op.Outcome == history.OK {
 				last[by] = op
@@ -141,7 +141,7 @@ func realTime(d *dossier) []Violation {
 			if highest != nil && highest.Offset >= op.Offset {
 				found = append(found, Violation{"INV-3", "inconsistent offset", fmt.Sprintf(
 					"%s was acknowledged at %s@%d before %s was sent, which got %d", name(highest.Value), at,
-					highest.Offset, name(op.Value), op.Offset), []int64{highest.ID, op.ID}})
+					highest.Offset, name(op.Value), op.Offset), []int64{highest.ID, op.ID}, ofRecord(at, highest.Offset)})
 			}
 		}
 	}

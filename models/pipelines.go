@@ -106,7 +106,7 @@ func (l *line) add(t *transaction, op *history.Operation) {
 	if n.sure++; n.sure > 1 && n.sure == l.most(group, what.input)+1 {
 		l.found = append(l.found, Violation{"INV-30", "doubled output", fmt.Sprintf(
 			"group %s has made copy %d of %s more than once: %s and %s are both committed", group, copy, name(input), name(before.Value), name(op.Value)),
-			[]int64{before.ID, op.ID}})
+			[]int64{before.ID, op.ID}, ofRecord(Place{op.TopicID, op.Partition}, op.Offset)})
 	}
 }
 
@@ -150,11 +150,11 @@ func (l *line) judge(group string, at Place, h *offsetHistory) {
 			case r.Offset < surely && !lost && n.times() < l.d.standsUpTo(p, r, from):
 				lost = true
 				l.found = append(l.found, Violation{"INV-30", "lost output", fmt.Sprintf(
-					"group %s has committed %s up to %d, but copy %d of %s at %d was never made", group, at, surely, copy, name(r.Value), r.Offset), nil})
+					"group %s has committed %s up to %d, but copy %d of %s at %d was never made", group, at, surely, copy, name(r.Value), r.Offset), nil, ofGroup(group, at, r.Offset)})
 			case r.Offset >= perhaps && n != nil && n.sure > 0 && len(l.d.byValue[text(r.Value)].in(p)) == 1 && !beyond:
 				beyond = true
 				l.found = append(l.found, Violation{"INV-30", "output beyond the position", fmt.Sprintf(
-					"group %s has committed %s up to %d, but %s, made of %s at %d, is committed", group, at, perhaps, name(n.op.Value), name(r.Value), r.Offset), []int64{n.op.ID}})
+					"group %s has committed %s up to %d, but %s, made of %s at %d, is committed", group, at, perhaps, name(n.op.Value), name(r.Value), r.Offset), []int64{n.op.ID}, ofGroup(group, at, r.Offset)})
 			}
 		}
 	}

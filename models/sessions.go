@@ -35,12 +35,12 @@ func sessions(d *dossier) []Violation {
 				if op.HighWatermark != history.None && op.HighWatermark < least.highWatermark {
 					found = append(found, Violation{"INV-35", "high watermark went back", fmt.Sprintf(
 						"client %d saw the high watermark of %s at %d and then at %d", op.Client, at,
-						before.highWatermark, op.HighWatermark), []int64{before.op, op.ID}})
+						before.highWatermark, op.HighWatermark), []int64{before.op, op.ID}, ofPlace(at)})
 				}
 				if op.LogStart != history.None && op.LogStart < least.logStart {
 					found = append(found, Violation{"INV-35", "log start went back", fmt.Sprintf(
 						"client %d saw the log start of %s at %d and then at %d", op.Client, at,
-						before.logStart, op.LogStart), []int64{before.op, op.ID}})
+						before.logStart, op.LogStart), []int64{before.op, op.ID}, ofPlace(at)})
 				}
 			}
 			if !known || before.returned < op.Return {
@@ -58,12 +58,12 @@ func (d *dossier) contiguous(op *history.Operation, at Place) []Violation {
 		r := &op.Records[i]
 		if next >= 0 && r.Offset != next && (r.Offset < next || !d.maySkipAll(d.at[at], next, r.Offset, op.Committed)) {
 			found = append(found, Violation{"INV-9", "skipped read", fmt.Sprintf(
-				"a read of %s from %d got %d where %d was due", at, op.Offset, r.Offset, next), []int64{op.ID}})
+				"a read of %s from %d got %d where %d was due", at, op.Offset, r.Offset, next), []int64{op.ID}, ofRecord(at, next)})
 		}
 		next = r.Offset + 1
 		if op.HighWatermark != history.None && r.Offset >= op.HighWatermark {
 			found = append(found, Violation{"INV-8", "uncommitted read", fmt.Sprintf(
-				"a read of %s got offset %d with the high watermark at %d", at, r.Offset, op.HighWatermark), []int64{op.ID}})
+				"a read of %s got offset %d with the high watermark at %d", at, r.Offset, op.HighWatermark), []int64{op.ID}, ofRecord(at, r.Offset)})
 		}
 	}
 	return found

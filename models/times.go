@@ -38,12 +38,12 @@ func times(d *dossier) []Violation {
 		case passed != nil:
 			found = append(found, Violation{"INV-9", "search passes over a record", fmt.Sprintf(
 				"client %d looked in %s for the first record from time %d on and was told %d, but %d has time %d",
-				op.Client, at, op.Timestamp, op.Offset, passed.Offset, passed.Timestamp), []int64{op.ID}})
+				op.Client, at, op.Timestamp, op.Offset, passed.Offset, passed.Timestamp), []int64{op.ID}, ofRecord(at, passed.Offset)})
 		case lossy && op.Offset >= loss.Kept:
 		case len(op.Records) > 0 && there != nil && there.Timestamp != op.Records[0].Timestamp:
 			found = append(found, Violation{"INV-9", "search finds another time", fmt.Sprintf(
 				"client %d looked in %s for the first record from time %d on and was told %d of time %d, which has time %d",
-				op.Client, at, op.Timestamp, op.Offset, op.Records[0].Timestamp, there.Timestamp), []int64{op.ID}})
+				op.Client, at, op.Timestamp, op.Offset, op.Records[0].Timestamp, there.Timestamp), []int64{op.ID}, ofRecord(at, op.Offset)})
 		}
 	}
 	return found

@@ -288,21 +288,21 @@ func atomicity(d *dossier) []Violation {
 		switch shown, hidden := t.shown.publish != nil, t.hidden.publish != nil; {
 		case shown && t.outcome() == history.Failed:
 			found = append(found, Violation{"INV-30", "aborted read", fmt.Sprintf(
-				"%s has failed (%s), but %s of it was read as committed", t.who(), t.op.Error, &t.shown), t.ops()})
+				"%s has failed (%s), but %s of it was read as committed", t.who(), t.op.Error, &t.shown), t.ops(), t.about(&t.shown)})
 		case shown && hidden:
 			found = append(found, Violation{"INV-30", "half a transaction", fmt.Sprintf(
-				"of %s, %s is committed and %s is not", t.who(), &t.shown, &t.hidden), t.ops()})
+				"of %s, %s is committed and %s is not", t.who(), &t.shown, &t.hidden), t.ops(), t.about(&t.shown)})
 		case hidden && t.outcome() == history.OK:
 			found = append(found, Violation{"INV-30", "lost transaction", fmt.Sprintf(
-				"%s was committed, but %s of it is not", t.who(), &t.hidden), t.ops()})
+				"%s was committed, but %s of it is not", t.who(), &t.hidden), t.ops(), t.about(&t.hidden)})
 		case shown && t.op != nil && t.op.Verb != "commit":
 			found = append(found, Violation{"INV-30", "commit that nobody asked for", fmt.Sprintf(
-				"%s never asked for a commit, but %s of it was read as committed", t.who(), &t.shown), t.ops()})
+				"%s never asked for a commit, but %s of it was read as committed", t.who(), &t.shown), t.ops(), t.about(&t.shown)})
 		}
 		found = append(found, t.early()...)
 		if op := t.incomplete(); op != nil && t.fate == committed && t.outcome() != history.Failed {
 			found = append(found, Violation{"INV-30", "commit without a part", fmt.Sprintf(
-				"%s is committed, but for all that its client knew its %s %d was not stored (%s)", t.who(), op.Kind, op.ID, op.Error), t.ops()})
+				"%s is committed, but for all that its client knew its %s %d was not stored (%s)", t.who(), op.Kind, op.ID, op.Error), t.ops(), t.about(&t.shown)})
 		}
 	}
 	return found
@@ -339,7 +339,7 @@ func (t *transaction) early() []Violation {
 			}
 			if t.shown.by.Return < last {
 				return []Violation{{"INV-8", "uncommitted read", fmt.Sprintf(
-					"%s of %s was read as committed while that still was to %s", &t.shown, t.who(), op.Kind), t.ops()}}
+					"%s of %s was read as committed while that still was to %s", &t.shown, t.who(), op.Kind), t.ops(), t.about(&t.shown)}}
 			}
 		}
 	}
@@ -437,7 +437,7 @@ func markers(d *dossier) []Violation {
 		holes := p.final.holes()
 		if int64(len(holes)) > p.writers {
 			found = append(found, Violation{"INV-32", "a marker too many", fmt.Sprintf(
-				"at %d offsets of %s, %d the first, stands no record, but only %d transactions can have written there", len(holes), at, holes[0], p.writers), nil})
+				"at %d offsets of %s, %d the first, stands no record, but only %d transactions can have written there", len(holes), at, holes[0], p.writers), nil, ofRecord(at, holes[0])})
 		}
 		last := map[int64]int64{} // by transaction
 		for _, op := range p.parts {
@@ -471,7 +471,7 @@ func unmarked(at Place, last map[int64]int64, holes []int64) []Violation {
 		if behind <= i {
 			return []Violation{{"INV-31", "no marker", fmt.Sprintf(
 				"%d transactions have their last record in %s at or behind %d, where transaction %d has its own, but only %d markers stand there",
-				i+1, at, e.offset, e.number, behind), nil}}
+				i+1, at, e.offset, e.number, behind), nil, ofRecord(at, e.offset)}}
 		}
 	}
 	return nil

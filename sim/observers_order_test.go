@@ -9,8 +9,6 @@ import (
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 	"github.com/tamarack-mq/tamarack/core/replica"
-	"github.com/tamarack-mq/tamarack/history"
-	"github.com/tamarack-mq/tamarack/models"
 	"github.com/tamarack-mq/tamarack/witness"
 )
 
@@ -71,14 +69,6 @@ func TestARepeatIsAboutBothCopies(t *testing.T) {
 	r.part.committed, r.part.high = r.memory.batches, r.memory.end
 	s.step(&sequences{}, 1, effect.Tick{}, nil, r)
 	require.Equal(t, witness.Subject{Partition: part, Offset: 2, Copies: []int64{0}}, s.failure.Subject.witnessed())
-
-	read := history.Operation{ID: 1, Kind: history.Read, Client: auditorID, TopicID: 5, Records: []history.Record{
-		{TopicID: 5, Offset: 3, Value: []byte("a")}, {TopicID: 5, Offset: 4, Value: []byte("b")}, {TopicID: 5, Offset: 8, Value: []byte("a")},
-	}}
-	ops := []history.Operation{{ID: 0, Kind: history.Publish, TopicID: 5, Offset: 3, Value: []byte("a")}, read, read}
-	v := models.Violation{Invariant: "INV-27", Anomaly: "duplicate", Ops: []int64{0}}
-	subject := subjectOfViolation(&v, ops)
-	require.Equal(t, witness.Subject{Partition: part, Offset: 8, Copies: []int64{3}}, subject.witnessed())
 }
 
 func TestALeaderThatDoesNotKnowARepeatIsRefused(t *testing.T) {

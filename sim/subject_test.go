@@ -98,28 +98,25 @@ func TestEveryNameInASentenceIsKnown(t *testing.T) {
 func TestWhatAFindingOfAModelIsAbout(t *testing.T) {
 	ops := []history.Operation{
 		{ID: 0, Kind: history.Transact, Client: 9, TransactionalID: "stage0-1", Invoke: 5, Return: 20},
-		{ID: 1, Kind: history.Commit, Group: "g1", Member: "m1", Invoke: 20, Return: 30, Positions: []history.Position{{TopicID: 8, Partition: 0, Offset: 3}, {TopicID: 9, Partition: 2, Offset: 50}}},
+		{ID: 1, Kind: history.Commit, Group: "g1", Member: "m1", Invoke: 20, Return: 30},
 		{ID: 2, Kind: history.Poll, Group: "g1", Member: "m2", Invoke: 40, Return: 50},
-		{ID: 3, Kind: history.Publish, TopicID: 9, Partition: 1, Offset: 12, Invoke: 6, Return: 7},
+		{ID: 3, Kind: history.Publish, TopicID: 9, Partition: 1, Offset: 12, Invoke: 6, Return: history.Open},
 	}
+	one, two := models.Place{TopicID: 9, Partition: 1}, models.Place{TopicID: 9, Partition: 2}
 	for _, c := range []struct {
-		anomaly, text string
-		ops           []int64
-		want          Subject
+		ops   []int64
+		about models.About
+		want  Subject
 	}{
-		{"lost write", `"a 7/7@7" was acknowledged under acks=all at 9/1@12, but the log at rest ends at 10`, []int64{3}, Subject{Topic: 9, Partition: 1, Offset: at(12), At: 7}},
-		{"lost commit", "group g1 was told 40 for 9/2 after 50 had been committed and acknowledged", []int64{1, 2}, Subject{Topic: 9, Partition: 2, Offset: at(50), Group: "g1", At: 50}},
-		{"phantom", "group g1 was told 40 for 9/2, which nobody committed and which lies beyond what it was given", []int64{2}, Subject{Topic: 9, Partition: 2, Offset: at(40), Group: "g1", At: 50}},
-		{"skipped record", "group g1 had committed 9/2 up to 24 with transaction 3, but client 8 was given 31 next, and 30 was due before", []int64{1, 2}, Subject{Topic: 9, Partition: 2, Offset: at(30), Group: "g1", At: 50}},
-		{"skipped record", "group g1 has committed 9/2 up to 24, but no member was given 20", nil, Subject{Topic: 9, Partition: 2, Offset: at(20), Group: "g1"}},
-		{"skipped record", "client 8 was given 9/2@14 where 12 was due", []int64{2}, Subject{Topic: 9, Partition: 2, Offset: at(12), At: 50}},
-		{"commit ahead", "client 3 committed 9/2@50, but was given records below 3 only", []int64{1}, Subject{Topic: 9, Partition: 2, Offset: at(50), Group: "g1", At: 30}},
-		{"lost output", `group g1 has committed 9/2 up to 50, but copy 0 of "c12.1-9|ijk"... at 4 was never made`, nil, Subject{Topic: 9, Partition: 2, Offset: at(4), Group: "g1"}},
-		{"two owners", "group g1 accepted a commit for 9/2 from m2 between two of m1 in one epoch", []int64{1, 2}, Subject{Topic: 9, Partition: 2, Group: "g1", Member: "m1", At: 50}},
-		{"doubled output", `group g1 has made copy 0 of "a" more than once: "b" and "c" are both committed`, []int64{3, 3}, Subject{Topic: 9, Partition: 1, Offset: at(12), At: 7}},
-		{"commit without a part", "transaction 20 of client 9 is committed, but for all that its client knew its publish 1611 was not stored (publish to t0/0: no certain answer)", []int64{0}, Subject{Transactional: "stage0-1", At: 20}},
-		{"lost transaction", `transaction 20 of client 9 was committed, but "a" at 9/1@12 of it is not`, []int64{0, 3}, Subject{Transactional: "stage0-1", At: 20, Kept: &Kept{9, 1, 12}}},
+		{[]int64{3}, models.About{Place: one, Offset: 12}, Subject{Topic: 9, Partition: 1, Offset: at(12), At: 6}},
+		{[]int64{3}, models.About{Place: one, Offset: 12, Again: []int64{3, 7}}, Subject{Topic: 9, Partition: 1, Offset: at(12), Copies: []int64{3, 7}, At: 6}},
+		{[]int64{1, 2}, models.About{Place: two, Offset: 50, Group: "g1"}, Subject{Topic: 9, Partition: 2, Offset: at(50), Group: "g1", At: 50}},
+		{nil, models.About{Place: two, Offset: history.None, Group: "g1"}, Subject{Topic: 9, Partition: 2, Group: "g1"}},
+		{[]int64{1, 2}, models.About{Place: two, Offset: history.None, Group: "g1", Member: "m1"}, Subject{Topic: 9, Partition: 2, Group: "g1", Member: "m1", At: 50}},
+		{[]int64{2}, models.About{Offset: history.None}, Subject{At: 50}},
+		{[]int64{0}, models.About{Offset: history.None, Transaction: &ops[0]}, Subject{Transactional: "stage0-1", At: 20}},
+		{[]int64{0, 3}, models.About{Place: one, Offset: 12, Transaction: &ops[0]}, Subject{Transactional: "stage0-1", At: 20, Kept: &Kept{9, 1, 12}}},
 	} {
-		require.Equal(t, c.want, subjectOfViolation(&models.Violation{Anomaly: c.anomaly, Text: c.text, Ops: c.ops}, ops), c.text)
+		require.Equal(t, c.want, subjectOfViolation(&models.Violation{Ops: c.ops, About: c.about}, ops), "%+v", c)
 	}
 }
