@@ -141,7 +141,7 @@ func (a *atlas) each(node int32, fit func(*partBook, *message.PartitionChange) b
 	}
 	for _, part := range a.world.book.list {
 		state := image.Partition(part.id)
-		if state != nil && contains(state.Replicas, message.NodeID(node)) && !fit(part, state) {
+		if state != nil && slices.Contains(state.Replicas, message.NodeID(node)) && !fit(part, state) {
 			return false
 		}
 	}
@@ -188,13 +188,13 @@ func (a *atlas) spares(node int32) bool {
 		return false
 	}
 	for state := range image.Partitions() {
-		if !contains(state.Replicas, message.NodeID(node)) {
+		if !slices.Contains(state.Replicas, message.NodeID(node)) {
 			continue
 		}
 		// The others may be fenced for a moment, and before this one is. Then it is
 		// the last one in sync, and nobody else is eligible where one is enough.
 		topic := image.Topic(state.ID.Topic)
-		if contains(state.ISR, message.NodeID(node)) && a.leastInsync(topic, metadata.Factor(state)) < 2 {
+		if slices.Contains(state.ISR, message.NodeID(node)) && a.leastInsync(topic, metadata.Factor(state)) < 2 {
 			return false
 		}
 		clean := false
@@ -250,7 +250,7 @@ func (a *atlas) placed(node int32, part *partBook) bool {
 		return false
 	}
 	state := image.Partition(part.id)
-	return state != nil && contains(state.Replicas, message.NodeID(node))
+	return state != nil && slices.Contains(state.Replicas, message.NodeID(node))
 }
 
 // mends notes that a node gave up what it had of a partition, so that it can
@@ -269,7 +269,7 @@ func (a *atlas) mends(node int32, id record.PartitionID) {
 
 // counted says whether the controller counts on a node's copy.
 func counted(state *message.PartitionChange, node int32) bool {
-	return contains(state.ISR, message.NodeID(node)) || contains(state.ELR, message.NodeID(node))
+	return slices.Contains(state.ISR, message.NodeID(node)) || slices.Contains(state.ELR, message.NodeID(node))
 }
 
 // swap says whether a node's disk may be swapped for an empty one now. Voters
@@ -296,7 +296,7 @@ func (a *atlas) mayForget(n *Node) bool {
 		sets = append(sets, c.Controller().Sets()...)
 	}
 	for _, voters := range sets {
-		if !contains(voters, n.node()) {
+		if !slices.Contains(voters, n.node()) {
 			continue
 		}
 		hit := 1
@@ -400,7 +400,7 @@ func (a *atlas) follow(state *message.PartitionChange) {
 			ail.mended[state.ID] = true
 			continue
 		}
-		if !outside || !contains(state.ISR, message.NodeID(node)) || !a.registered(int32(node)) {
+		if !outside || !slices.Contains(state.ISR, message.NodeID(node)) || !a.registered(int32(node)) {
 			continue
 		}
 		delete(ail.owed, state.ID)
@@ -453,13 +453,4 @@ func (a *atlas) gone(id record.PartitionID) {
 		delete(a.ails[node].owed, id)
 		delete(a.ails[node].mended, id)
 	}
-}
-
-func contains(set []message.NodeID, id message.NodeID) bool {
-	for _, m := range set {
-		if m == id {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/tamarack-mq/tamarack/core/message"
+import (
+	"slices"
+
+	"github.com/tamarack-mq/tamarack/core/message"
+)
 
 // outcomes are the replicas that may be all that is left of a partition before
 // its state is looked at again: those that it has, or, while it moves, those of
@@ -18,7 +22,7 @@ func (a *atlas) others(part *partBook, state *message.PartitionChange, set []mes
 	for _, sync := range [][]message.NodeID{state.ISR, state.ELR} {
 		for _, m := range sync {
 			r := part.at(int32(m))
-			if int32(m) != node && contains(set, m) && a.counts(int32(m), part.id) && r != nil && r.exists && r.durable >= part.high {
+			if int32(m) != node && slices.Contains(set, m) && a.counts(int32(m), part.id) && r != nil && r.exists && r.durable >= part.high {
 				count++
 			}
 		}

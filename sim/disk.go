@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -92,7 +93,7 @@ func (d *drive) options() storage.Options {
 	}
 	o.SegmentBytes, o.OpenFiles = int32(d.node.world.plan.Disk.Segment), d.node.world.plan.Disk.OpenFiles
 	if s := d.node.settings; s != nil {
-		o.CacheBytes, o.MarksEvery = or(int64(s.Cache), o.CacheBytes), or(s.Marks, o.MarksEvery)
+		o.CacheBytes, o.MarksEvery = cmp.Or(int64(s.Cache), o.CacheBytes), cmp.Or(s.Marks, o.MarksEvery)
 	}
 	return o
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/replica"
 	"github.com/tamarack-mq/tamarack/storage/vfs/simdisk"
@@ -16,24 +18,16 @@ type Settings struct {
 	Marks  int        `json:"marks,omitempty"` // flushes between two marks of what is durable
 }
 
-func or[T comparable](a, b T) T {
-	var zero T
-	if a != zero {
-		return a
-	}
-	return b
-}
-
 // over lays the settings over the timing of a plan.
 func (s *Settings) over(t TimingPlan) TimingPlan {
 	if s == nil {
 		return t
 	}
 	o := &s.Timing
-	t.Election, t.QuorumHeartbeat = or(o.Election, t.Election), or(o.QuorumHeartbeat, t.QuorumHeartbeat)
-	t.BrokerSession, t.BrokerHeartbeat = or(o.BrokerSession, t.BrokerSession), or(o.BrokerHeartbeat, t.BrokerHeartbeat)
-	t.ReplicaLag, t.FetchWait, t.Request = or(o.ReplicaLag, t.ReplicaLag), or(o.FetchWait, t.FetchWait), or(o.Request, t.Request)
-	t.GroupSession, t.GroupHeartbeat = or(o.GroupSession, t.GroupSession), or(o.GroupHeartbeat, t.GroupHeartbeat)
+	t.Election, t.QuorumHeartbeat = cmp.Or(o.Election, t.Election), cmp.Or(o.QuorumHeartbeat, t.QuorumHeartbeat)
+	t.BrokerSession, t.BrokerHeartbeat = cmp.Or(o.BrokerSession, t.BrokerSession), cmp.Or(o.BrokerHeartbeat, t.BrokerHeartbeat)
+	t.ReplicaLag, t.FetchWait, t.Request = cmp.Or(o.ReplicaLag, t.ReplicaLag), cmp.Or(o.FetchWait, t.FetchWait), cmp.Or(o.Request, t.Request)
+	t.GroupSession, t.GroupHeartbeat = cmp.Or(o.GroupSession, t.GroupSession), cmp.Or(o.GroupHeartbeat, t.GroupHeartbeat)
 	return t
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tamarack-mq/tamarack/core"
@@ -86,7 +87,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 			OffsetsRetention:  message.Duration(t.OffsetRetention),
 		},
 		Transactions: core.Transactions{
-			Partitions: or(int32(c.TransactionShards), 2), MaxTimeout: longestTransaction,
+			Partitions: cmp.Or(int32(c.TransactionShards), 2), MaxTimeout: longestTransaction,
 			Expiration: message.Duration(t.TransactionIdle),
 		},
 		Tidying: core.Tidying{
@@ -110,7 +111,7 @@ func (w *World) coreConfig(n *Node, incarnation uint64) core.Config {
 // tidy is the node's own Tidy, or the one of all, as this run was started with it.
 func (n *Node) tidy() int {
 	if n.settings != nil {
-		return or(n.settings.Tidy, n.world.plan.Cluster.Tidy)
+		return cmp.Or(n.settings.Tidy, n.world.plan.Cluster.Tidy)
 	}
 	return n.world.plan.Cluster.Tidy
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
 )
@@ -29,7 +31,7 @@ func (w *World) markMove(old, new *message.PartitionChange) {
 		if len(within(new.ISR, new.Adding)) > len(within(old.ISR, old.Adding)) {
 			w.mark(markAddedInSync)
 		}
-		if old.Leader != new.Leader && old.Leader != message.NoNode && !contains(new.Target, old.Leader) && contains(old.ISR, new.Leader) && contains(new.ISR, old.Leader) {
+		if old.Leader != new.Leader && old.Leader != message.NoNode && !slices.Contains(new.Target, old.Leader) && slices.Contains(old.ISR, new.Leader) && slices.Contains(new.ISR, old.Leader) {
 			w.mark(markLeaderLeft)
 		}
 	case sameNodes(new.Replicas, old.Target):

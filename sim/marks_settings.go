@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/metadata"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -72,17 +74,17 @@ func (a *altered) topic(w *World, t *metadata.Topic, was *message.TopicConfig) {
 
 func (a *altered) members(w *World, was, is *message.ControllersChange, active int32) {
 	for _, n := range is.Learners {
-		if !contains(was.Learners, n) {
+		if !slices.Contains(was.Learners, n) {
 			w.mark(markLearnerAdded)
 		}
 	}
 	for _, n := range is.Voters {
-		if contains(was.Learners, n) {
+		if slices.Contains(was.Learners, n) {
 			w.mark(markVoterPromoted)
 		}
 	}
 	for _, n := range was.Voters {
-		if contains(is.Voters, n) {
+		if slices.Contains(is.Voters, n) {
 			continue
 		}
 		w.mark(markVoterRemoved)

@@ -203,7 +203,7 @@ func (w *World) markChange(old, new *message.PartitionChange) {
 		w.mark(markPartitionOffline)
 	case new.Unclean:
 		w.mark(markElectedUnclean)
-	case !contains(old.ISR, new.Leader):
+	case !slices.Contains(old.ISR, new.Leader):
 		w.mark(markElectedFromEligible)
 	default:
 		w.mark(markLeaderElected)

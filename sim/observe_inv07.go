@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/replica"
@@ -61,7 +63,7 @@ func (o *singleLeaders) chosen(w *World, c partChange) {
 		return
 	}
 	// With several changes in one step the sets in between are not seen.
-	if c.new.PartitionEpoch == c.old.PartitionEpoch+1 && !contains(c.old.ISR, c.new.Leader) && !contains(c.old.ELR, c.new.Leader) {
+	if c.new.PartitionEpoch == c.old.PartitionEpoch+1 && !slices.Contains(c.old.ISR, c.new.Leader) && !slices.Contains(c.old.ELR, c.new.Leader) {
 		w.fail("INV-7", int32(c.new.Leader), "a leader from outside the electable set", "node %d was elected for partition %s, epoch %d, but is neither in the in-sync set %v nor eligible %v", c.new.Leader, c.part.id, c.new.LeaderEpoch, c.old.ISR, c.old.ELR)
 		return
 	}
@@ -76,7 +78,7 @@ func (o *singleLeaders) chosen(w *World, c partChange) {
 // What happened between two entries that were committed at once is not seen.
 func (o *singleLeaders) deposed(w *World, c partChange) {
 	was, image := c.old.Leader, w.newest()
-	if was == c.new.Leader || was == message.NoNode || w.book.meta.entries != 1 || !image.Live(was) || !contains(c.new.ISR, was) {
+	if was == c.new.Leader || was == message.NoNode || w.book.meta.entries != 1 || !image.Live(was) || !slices.Contains(c.new.ISR, was) {
 		return
 	}
 	if c.new.Leader == message.NoNode {
@@ -86,7 +88,7 @@ func (o *singleLeaders) deposed(w *World, c partChange) {
 	if b := image.Broker(was); b.ShuttingDown || image.Shuns(was) || c.new.Leader == c.new.Replicas[0] || w.leaderNamed {
 		return
 	}
-	if len(c.new.Target) > 0 && !contains(c.new.Target, was) {
+	if len(c.new.Target) > 0 && !slices.Contains(c.new.Target, was) {
 		return // it hands over before it leaves with its move
 	}
 	w.fail("INV-7", int32(was), "a leader is deposed without a cause", "node %d leads partition %s in epoch %d in place of node %d, which is in service and in sync and was not to go", c.new.Leader, c.part.id, c.new.LeaderEpoch, was)

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/record"
@@ -35,7 +37,7 @@ func (o *keptEligible) step(w *World, old, new *message.PartitionChange) {
 	}
 	for _, set := range [][]message.NodeID{old.ISR, old.ELR} {
 		for _, m := range less(less(set, new.ISR), new.ELR) {
-			if contains(new.Replicas, m) && w.newest().Broker(m) != nil && w.atlas.sound(int32(m), new.ID) && !o.registers(w, m, new.ID) {
+			if slices.Contains(new.Replicas, m) && w.newest().Broker(m) != nil && w.atlas.sound(int32(m), new.ID) && !o.registers(w, m, new.ID) {
 				w.fail("INV-7", int32(m), "an eligible replica is dropped for nothing", "node %d may not lead partition %s any more, although only %v are in sync: it was in sync or eligible (%v, %v), and nothing is wrong with its disk", m, new.ID, new.ISR, old.ISR, old.ELR)
 				return
 			}
@@ -51,5 +53,5 @@ func (*keptEligible) registers(w *World, m message.NodeID, id record.PartitionID
 	if message.Version(b.Epoch)+meta.entries <= meta.version {
 		return false
 	}
-	return meta.entries > 1 || contains(meta.swapped, m) || w.atlas.ails[m].named[b.Incarnation][id]
+	return meta.entries > 1 || slices.Contains(meta.swapped, m) || w.atlas.ails[m].named[b.Incarnation][id]
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 	"github.com/tamarack-mq/tamarack/core/quorum"
@@ -42,7 +44,7 @@ func (o *configurationsMeet) Stepped(w *World, n *Node, _ effect.Input, _ []effe
 func (o *configurationsMeet) judge(w *World, n *Node, v *quorum.View, committed []message.NodeID) {
 	all := len(committed)
 	for _, voter := range v.Members.Voters {
-		if !contains(committed, voter) {
+		if !slices.Contains(committed, voter) {
 			all++
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -85,7 +86,7 @@ func (o *oneDecision) state(w *World, n *Node, r *stateRecord) {
 
 // lastEpoch is never given to a producer: the one after it would not fit.
 func (w *World) lastEpoch() record.ProducerEpoch {
-	return record.ProducerEpoch(or(w.plan.Cluster.Epochs, math.MaxInt16))
+	return record.ProducerEpoch(cmp.Or(w.plan.Cluster.Epochs, math.MaxInt16))
 }
 
 // inOrder judges the identities of a state after another. A producer gets another id

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tamarack-mq/tamarack/core/effect"
@@ -148,7 +149,7 @@ func couldDecide(image *metadata.Image, p *message.PartitionChange) string {
 	}
 	stay := within(p.ISR, p.Target)
 	for _, m := range within(p.Adding, p.Target) {
-		if !contains(stay, m) {
+		if !slices.Contains(stay, m) {
 			return ""
 		}
 	}

@@ -163,7 +163,7 @@ func (o *quorumInForce) judge(w *World, n *Node, v *quorum.View) {
 		}
 		o.madeAt[v.Applied] = v.MembersAt
 	}
-	if v.Role == quorum.Leader && !contains(v.Members.Voters, n.node()) {
+	if v.Role == quorum.Leader && !slices.Contains(v.Members.Voters, n.node()) {
 		w.fail("INV-41", n.id, "a node leads the quorum that is no voter", "node %d leads the quorum in term %d, but the voters are %v", n.id, v.Term, v.Members.Voters)
 		return
 	}
@@ -205,18 +205,18 @@ func (o *quorumInForce) changed(w *World, was, is *message.ControllersChange) {
 	}
 	moved := 0
 	for _, n := range is.Voters {
-		if contains(was.Voters, n) {
+		if slices.Contains(was.Voters, n) {
 			continue
 		}
 		moved++
-		if !contains(was.Learners, n) {
+		if !slices.Contains(was.Learners, n) {
 			w.fail("INV-41", int32(n), "a node votes that was no learner", "node %d is a voter of %v, but was no learner before", n, is.Voters)
 			return
 		}
 		o.caughtUp(w, n)
 	}
 	for _, n := range was.Voters {
-		if !contains(is.Voters, n) {
+		if !slices.Contains(is.Voters, n) {
 			moved++
 		}
 	}
@@ -247,12 +247,12 @@ func (o *quorumInForce) caughtUp(w *World, n message.NodeID) {
 func (o *quorumInForce) votesSince(n message.NodeID, version message.Version) message.Version {
 	var not message.Version // the last at which it did not
 	for v, m := range o.members {
-		if v < version && !contains(m.Voters, n) {
+		if v < version && !slices.Contains(m.Voters, n) {
 			not = max(not, v)
 		}
 	}
 	for v, m := range o.members {
-		if v > not && contains(m.Voters, n) {
+		if v > not && slices.Contains(m.Voters, n) {
 			version = min(version, v)
 		}
 	}

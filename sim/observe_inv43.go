@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/tamarack-mq/tamarack/core/effect"
 	"github.com/tamarack-mq/tamarack/core/message"
 )
@@ -71,7 +73,7 @@ func (o *safeMoves) finished(w *World, c *partChange, wrong func(cause, why stri
 	old, new := c.old, c.new
 	stay := within(old.ISR, new.Replicas)
 	for _, m := range within(old.Adding, new.Replicas) {
-		if !contains(old.ISR, m) {
+		if !slices.Contains(old.ISR, m) {
 			wrong("replicas are removed before those added are in sync", "node "+itoa(int(m))+" is not in sync")
 			return
 		}
@@ -79,7 +81,7 @@ func (o *safeMoves) finished(w *World, c *partChange, wrong func(cause, why stri
 	switch least := minInsync(w, new); {
 	case len(stay) < least:
 		wrong("a move ends below min.insync", "of those that stay only "+itoa(len(stay))+" are in sync, of "+itoa(least)+" that are needed")
-	case !contains(stay, old.Leader):
+	case !slices.Contains(stay, old.Leader):
 		wrong("a leader is removed before another leads", "its leader goes")
 	case new.Leader != old.Leader:
 		wrong("a leader changes at the end of a move", "the leader that stays is another one")
@@ -133,7 +135,7 @@ func nodesText(set []message.NodeID) string {
 // less is a set without the members of another.
 func less(set, other []message.NodeID) (rest []message.NodeID) {
 	for _, m := range set {
-		if !contains(other, m) {
+		if !slices.Contains(other, m) {
 			rest = append(rest, m)
 		}
 	}
@@ -143,7 +145,7 @@ func less(set, other []message.NodeID) (rest []message.NodeID) {
 // within are the members of a set that are in another one as well.
 func within(set, other []message.NodeID) (both []message.NodeID) {
 	for _, m := range set {
-		if contains(other, m) {
+		if slices.Contains(other, m) {
 			both = append(both, m)
 		}
 	}

@@ -46,7 +46,7 @@ func (o *ownedLogs) Stepped(w *World, n *Node, in effect.Input, out []effect.Eff
 	o.version = image.Version()
 	for _, c := range w.book.meta.changed {
 		for _, m := range c.new.Replicas {
-			if c.old != nil && contains(c.old.Replicas, m) {
+			if c.old != nil && slices.Contains(c.old.Replicas, m) {
 				continue
 			}
 			if int(m) < len(o.draining) && o.draining[m] {
@@ -71,7 +71,7 @@ func (o *ownedLogs) deleted(w *World, n *Node, d effect.DeleteLog) {
 	if c == nil {
 		return
 	}
-	if p := c.Image().Partition(d.Log); p != nil && contains(p.Replicas, n.node()) {
+	if p := c.Image().Partition(d.Log); p != nil && slices.Contains(p.Replicas, n.node()) {
 		w.fail("INV-44", n.id, "a log is deleted that is placed there", "node %d deletes its log of partition %s, whose replicas are %v", n.id, d.Log, p.Replicas)
 	}
 }
@@ -83,7 +83,7 @@ func (o *ownedLogs) spread(w *World, p *message.PartitionChange) {
 	var running, others, taken []string // racks
 	up := 0
 	for _, b := range o.brokers {
-		if contains(p.Replicas, b.Node) {
+		if slices.Contains(p.Replicas, b.Node) {
 			taken = once(taken, b.Rack)
 		}
 		switch {
@@ -140,7 +140,7 @@ func (o *ownedLogs) moves(w *World, old, p *message.PartitionChange) {
 	}
 	var free []string
 	for _, b := range o.brokers {
-		if !b.ShuttingDown && !b.Draining && !b.Fenced && !contains(of, b.Node) && !slices.Contains(racks, b.Rack) {
+		if !b.ShuttingDown && !b.Draining && !b.Fenced && !slices.Contains(of, b.Node) && !slices.Contains(racks, b.Rack) {
 			free = once(free, b.Rack)
 		}
 	}
@@ -189,7 +189,7 @@ func (o *ownedLogs) registered(w *World, now []*message.BrokerChange) {
 			return
 		}
 		for p := range image.Partitions() {
-			if contains(p.Replicas, b.Node) {
+			if slices.Contains(p.Replicas, b.Node) {
 				w.fail("INV-44", int32(b.Node), "a broker is removed that holds replicas", "node %d was removed, but is a replica of partition %s", b.Node, p.ID)
 				return
 			}

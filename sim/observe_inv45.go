@@ -145,7 +145,7 @@ func (t *throttled) added(n *Node) []record.PartitionID {
 	}
 	t.adding, t.addingBy = t.adding[:0], image.Version()
 	for p := range image.Partitions() {
-		if contains(p.Adding, n.node()) && !contains(p.ISR, n.node()) {
+		if slices.Contains(p.Adding, n.node()) && !slices.Contains(p.ISR, n.node()) {
 			t.adding = append(t.adding, p.ID)
 		}
 	}

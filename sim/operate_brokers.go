@@ -176,7 +176,7 @@ func (w *World) moveUnrest(add complain) {
 // until an operator acts: there is nobody to copy them from.
 func (w *World) keptOnly(id message.NodeID) bool {
 	for p := range w.newest().Partitions() {
-		if contains(p.Replicas, id) && !w.book.part(p.ID).forsaken() {
+		if slices.Contains(p.Replicas, id) && !w.book.part(p.ID).forsaken() {
 			return false
 		}
 	}

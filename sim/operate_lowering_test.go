@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,7 +101,7 @@ func TestNoNodeIsLeftBrokenThatMayBecomeTheLastOneInSync(t *testing.T) {
 
 func TestOnlyAMinInsyncThatNobodyCanGiveIsTakenBack(t *testing.T) {
 	broken := func(nodes ...message.NodeID) func(message.NodeID) bool {
-		return func(m message.NodeID) bool { return contains(nodes, m) }
+		return func(m message.NodeID) bool { return slices.Contains(nodes, m) }
 	}
 	with := func(least int32, change func(*message.PartitionChange)) *metadata.Image {
 		s, state := mapped(t)

@@ -143,9 +143,9 @@ func (a *atlas) votersSpare(node int32) bool {
 		}
 		for i := range o.reshaping {
 			switch r := &o.reshaping[i]; {
-			case !stays(w.nodes[r.node]) && !r.remove && !contains(voters, r.node):
+			case !stays(w.nodes[r.node]) && !r.remove && !slices.Contains(voters, r.node):
 				all++
-			case stays(w.nodes[r.node]) && r.remove && contains(voters, r.node):
+			case stays(w.nodes[r.node]) && r.remove && slices.Contains(voters, r.node):
 				left, all = left-1, all-1
 			}
 		}
@@ -173,5 +173,5 @@ func (w *World) votersSoon() [][]message.NodeID {
 // votes says whether a node holds the controller's log, or may think so.
 func (n *Node) votes() bool {
 	c := n.Core()
-	return contains(n.world.votersNow(), n.node()) || c != nil && c.Controller() != nil
+	return slices.Contains(n.world.votersNow(), n.node()) || c != nil && c.Controller() != nil
 }

@@ -65,7 +65,7 @@ func (w *World) controllerUnrest(add complain) {
 		if mute := w.voteless(n); mute != "" {
 			add("a voter takes no part", "node %d: %s", n.id, mute)
 		}
-		if c.Controller() != nil && contains(w.votersNow(), n.node()) {
+		if c.Controller() != nil && slices.Contains(w.votersNow(), n.node()) {
 			v := c.Controller().View().Quorum
 			admissionUnrest(n.id, &v, add)
 			if newest := w.newest(); newest != nil {
@@ -166,7 +166,7 @@ func (w *World) partitionUnrest(add complain) {
 				add("a replica is missing", "node %d holds none of %s", m, w.tellPartition(state))
 			case v.Damage != "":
 				add("a replica is damaged", "node %d (%s) in %s: %s", m, v.Role, w.tellPartition(state), v.Damage)
-			case !contains(state.ISR, m):
+			case !slices.Contains(state.ISR, m):
 				add("a replica is not in sync", "node %d (%s, end %d, damage %q) of %s", m, v.Role, v.End, v.Damage, w.tellPartition(state))
 			case v.End != leader.End || v.HighWatermark != leader.HighWatermark:
 				add("replicas differ at rest", "node %d has end %d and high watermark %d, its leader %d and %d, in %s", m, v.End, v.HighWatermark, leader.End, leader.HighWatermark, w.tellPartition(state))

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,7 @@ func (w *World) leftoverUnrest(add complain) {
 			continue
 		}
 		for _, id := range c.Replicas().Partitions() {
-			if p := image.Partition(id); p == nil || !contains(p.Replicas, n.node()) {
+			if p := image.Partition(id); p == nil || !slices.Contains(p.Replicas, n.node()) {
 				add("a log is left", "node %d holds a log of partition %s, which is not placed there", n.id, id)
 			}
 		}
