@@ -103,8 +103,8 @@ func invariantsEnforced(t *testing.T) map[string]map[string]bool {
 				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "fail" && len(n.Args) > 0 {
 					note(n.Args[0])
 				}
-			case *ast.CompositeLit: // Violation{"INV-1", anomaly, text, ops}
-				if _, list := n.Type.(*ast.ArrayType); !list && len(n.Elts) == 4 {
+			case *ast.CompositeLit: // Violation{"INV-1", anomaly, text, ops, about}
+				if _, list := n.Type.(*ast.ArrayType); !list && len(n.Elts) == 5 {
 					note(n.Elts[0])
 				}
 			case *ast.KeyValueExpr: // Failure{Invariant: "INV-37", …}
