@@ -121,3 +121,16 @@ func FuzzDecodeMoves(f *testing.F) {
 		require.Equal(t, changes, again)
 	})
 }
+
+// A node without settings of its own goes by those of all again: who was far behind is
+// told that it has none any more.
+func TestASnapshotTellsOfSettingsThatAreGone(t *testing.T) {
+	m := small(t)
+	set := message.Change{Settings: &message.SettingsChange{Node: 2, Settings: []message.Setting{{Key: "fetch-wait", Value: "1s"}}}}
+	require.NoError(t, m.Apply(11, &set))
+	later := m.Clone()
+	gone := message.Change{Settings: &message.SettingsChange{Node: 2}}
+	require.NoError(t, later.Apply(12, &gone))
+	require.Equal(t, []message.Change{gone}, m.Difference(later))
+	require.Equal(t, []message.Change{set}, later.Difference(m))
+}
