@@ -6,7 +6,7 @@ import "github.com/tamarack-mq/tamarack/history"
 // the failure begins with that.
 type About struct {
 	Place  Place // without a topic: of none, or of none that is known
-	Offset int64 // of the first record in doubt; of a Group, the position; history.None: of none
+	Offset int64 // of the first record in doubt, or of a Group the position; history.None: of none
 	// Again are the other offsets at which the same record stands.
 	Again  []int64
 	Group  string

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,6 +82,30 @@ func refuses(t *testing.T, got []Violation, want ...string) {
 		require.True(t, v.About.Place.TopicID != 0 || v.About.Transaction != nil, "%v is about nothing", v)
 	}
 	require.Equal(t, want, names, "%v", got)
+}
+
+// concern says what findings are about: a record or a partition, a group, a member, and a
+// transaction of a client.
+func concern(t *testing.T, got []Violation, want ...string) {
+	t.Helper()
+	var list []string
+	for _, v := range got {
+		a := v.About
+		what := a.Place.String()
+		if a.Offset != history.None {
+			what += fmt.Sprintf("@%d", a.Offset)
+		}
+		for _, name := range []string{a.Group, a.Member} {
+			if name != "" {
+				what += " " + name
+			}
+		}
+		if a.Transaction != nil {
+			what += fmt.Sprintf(" x%d", a.Transaction.Transaction)
+		}
+		list = append(list, what)
+	}
+	require.Equal(t, want, list, "%v", got)
 }
 
 func TestAGoodHistoryIsAcquitted(t *testing.T) {
@@ -245,6 +270,7 @@ func TestASkippedAndARepeatedPollAreSeen(t *testing.T) {
 	}
 	s.poll(2, history.Manual, record(0, "a"), record(2, "c"))
 	s.poll(2, history.Manual, record(1, "b"))
+	concern(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "7/0@1", "7/0@3")
 	refuses(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "INV-9 internal skipped poll", "INV-9 external non-monotonic poll")
 }
 
@@ -266,6 +292,7 @@ func TestAtLeastOnceSkipsNothing(t *testing.T) {
 	s.poll(2, history.AtLeastOnce, record(0, "a"))
 	s.poll(3, history.AtLeastOnce, record(2, "c"))
 	s.commit(3, "n", 1, 3)
+	concern(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "7/0@1 g")
 	refuses(t, s.judged(record(0, "a"), record(1, "b"), record(2, "c")), "INV-9 skipped record")
 }
 
@@ -274,6 +301,7 @@ func TestAtMostOnceRepeatsNothing(t *testing.T) {
 	s.publish("a", 0, history.OK)
 	s.poll(2, history.AtMostOnce, record(0, "a"))
 	s.poll(3, history.AtMostOnce, record(0, "a"))
+	concern(t, s.judged(record(0, "a")), "7/0@0 g")
 	refuses(t, s.judged(record(0, "a")), "INV-9 repeated record")
 }
 
@@ -282,6 +310,7 @@ func TestACommitBeyondWhatWasGivenIsSeen(t *testing.T) {
 	s.publish("a", 0, history.OK)
 	s.poll(2, history.Manual, record(0, "a"))
 	s.commit(2, "m", 1, 5)
+	concern(t, s.judged(record(0, "a")), "7/0@5 g")
 	refuses(t, s.judged(record(0, "a")), "INV-26 commit ahead")
 }
 
@@ -310,6 +339,7 @@ func TestAPositionThatNobodyCommittedIsSeen(t *testing.T) {
 	var s story
 	s.commit(2, "m", 1, 3)
 	s.fetch(44)
+	concern(t, s.judged(), "7/0@44 g")
 	refuses(t, s.judged(), "INV-24 phantom")
 }
 
@@ -327,6 +357,7 @@ func TestTwoOwnersAreSeen(t *testing.T) {
 	s.commit(2, "m", 1, 3)
 	s.commit(3, "n", 2, 4)
 	s.commit(2, "m", 1, 5)
+	concern(t, s.judged(), "7/0 g m", "7/0 g")
 	refuses(t, s.judged(), "INV-21 two owners", "INV-21 not linearizable")
 	s = story{}
 	s.commit(2, "m", 1, 3)
@@ -379,6 +410,7 @@ func TestOnlyWhatWasGivenUpIsExcused(t *testing.T) {
 	}
 	require.Empty(t, judged(record(0, "a"), record(1, "c"), record(2, "d")))
 	refuses(t, judged(record(0, "a")), "INV-1 lost write") // c; of the other two one is a stray
+	concern(t, judged(record(0, "x"), record(1, "c"), record(2, "d")), "7/0@0", "7/0@0")
 	refuses(t, judged(record(0, "x"), record(1, "c"), record(2, "d")), "INV-1 lost write", "INV-10 phantom")
 	s.read(0, 1, record(0, "a"))
 	s.read(0, 2, record(0, "a"), record(1, "b"))

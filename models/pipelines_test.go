@@ -68,6 +68,7 @@ func TestALostOutputIsSeen(t *testing.T) {
 	lose("w1.1<0<b")
 	r.out[1], r.committed = made(1, "other"), nil
 	r.committed = r.out
+	concern(t, s.found(r), "7/0@1 g")
 	refuses(t, s.found(r), "INV-30 lost output")
 }
 
@@ -75,6 +76,7 @@ func TestADoubledOutputIsSeen(t *testing.T) {
 	s, r := worked(history.OK)
 	s.handed("")
 	again(&s, &r, 2, 1, history.OK)
+	concern(t, s.found(r), "7/0@2 g", "8/0@3")
 	refuses(t, s.found(r), "INV-24 given again", "INV-30 doubled output")
 
 	// Of what stands there twice it may be made twice.
@@ -223,6 +225,7 @@ func TestOneThatGoesBackStaysWhereItHasCommitted(t *testing.T) {
 	require.Empty(t, s.found(r))
 	s.handed(history.ByRewind)
 	s.given(5, r.in[2])
+	concern(t, s.found(r), "7/0@3 g")
 	refuses(t, s.found(r), "INV-24 given again")
 }
 
@@ -234,6 +237,7 @@ func TestAGroupThatBeginsAnewAlthoughItHasAPosition(t *testing.T) {
 	}
 	s, r := worked(history.OK)
 	reset(&s)
+	concern(t, s.found(r), "7/0@2 g")
 	refuses(t, s.found(r), "INV-24 lost commit")
 
 	s, r = worked(history.OK)
@@ -287,5 +291,6 @@ func TestAPositionBehindAMarkerIsNoneThatNobodyWasGiven(t *testing.T) {
 	require.Empty(t, s.found(r))
 	s.ops[len(s.ops)-2].Positions[0].Offset = 4
 	s.ops[len(s.ops)-1].Positions[0].Offset = 5
+	concern(t, s.found(r), "8/0@4 h", "8/0@5 h")
 	refuses(t, s.found(r), "INV-26 commit ahead", "INV-24 phantom")
 }

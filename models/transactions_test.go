@@ -137,6 +137,7 @@ func TestALostTransactionIsSeen(t *testing.T) {
 	s.begin(1)
 	s.put(1, "a", 0)
 	s.end(1, "commit", history.OK)
+	concern(t, s.found(hid(made(0, "a"))), "8/0@0 x1")
 	refuses(t, s.found(hid(made(0, "a"))), "INV-30 lost transaction")
 }
 
@@ -372,6 +373,7 @@ func TestReadersGoOverMarkersAndWhatWasAborted(t *testing.T) {
 	s = story()
 	s.ops[3].Transaction = 1 // b was in the first transaction, which is committed
 	s.given(8, a, c)
+	concern(t, s.found(r), "8/0@1", "8/0@0 x1", "8/0@1")
 	refuses(t, s.found(r), "INV-9 internal skipped poll", "INV-30 half a transaction", "INV-32 a marker too many")
 }
 
